@@ -49,7 +49,7 @@ foreach(component LIBRARY DEVELOPMENT)
 endforeach()
 
 set(about "cairn trains neural networks inside a memory budget: it decides for every
-activation whether to keep it, compute it again, or move it to host memory or
+activation whether to keep it, recompute it, or offload it to host memory or
 disk, and says before the first step exactly how many bytes the run will take.
 .
 ")

@@ -1,4 +1,4 @@
-// All that the runtime knows of the kernels: one registry per backend.
+// All that the runtime sees of the kernels: one registry per backend.
 #pragma once
 #include <memory>
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/arguments.h"
-#include "runtime/costs/probe/disk_probe.h"
+#include "runtime/costs/disk_probe.h"
 #include "runtime/device/device.h"
 
 namespace cairn {

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// SaveOptions are what a checkpoint holds beside graph, parameters, moments and the state of the run.
+// SaveOptions are what a checkpoint holds besides graph, parameters, moments and the state of the run.
 type SaveOptions struct {
 	Metadata map[string]string
 	Files    []string // paths of files to keep copies of

@@ -73,7 +73,7 @@ type CustomOp struct {
 	Recomputable bool
 	// Shape tells the types of the outputs. It is called when the op is added.
 	Shape func(in []TensorType) ([]TensorType, error)
-	// Workspace tells how many bytes Forward and Backward want beside the tensors; nil: none. The first answer for each
+	// Workspace tells how many bytes Forward and Backward want besides the tensors; nil: none. The first answer for each
 	// combination of types counts.
 	Workspace func(in []TensorType) (int, error)
 	// Forward fills out.

@@ -18,7 +18,7 @@ type customOp struct {
 	hook *hook
 
 	mu         sync.Mutex
-	workspaces map[string]int // bytes, by the types of the inputs: what was promised stays so
+	workspaces map[string]int // bytes, by the types of the inputs: a promise is kept
 }
 
 const mostRank = 8

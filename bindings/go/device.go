@@ -45,7 +45,7 @@ type DeviceOptions struct {
 	LinkBytesPerSecond float64 // CPU: throttles copies of the host tier, to stand in for a link; 0: none
 	DiskDirectory      string  // for the disk tier; "": $TMPDIR or /tmp
 	// What plans without costs take the device's rates from: "cache" (measured once, in less than a second, on a GPU in
-	// three, and kept), "measure" (anew), "model" (nothing is measured), or a file that was kept; "": as CAIRN_RATES says, or "cache".
+	// three, and kept), "measure" (again), "model" (nothing is measured), or a file that was kept; "": as CAIRN_RATES says, or "cache".
 	Rates string
 }
 

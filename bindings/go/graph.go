@@ -182,7 +182,7 @@ func TruncatedNormal(deviation float64) Init { return Init{C.CAIRN_INIT_TRUNCATE
 // Orthogonal starts a parameter with orthonormal rows, or columns where these are fewer, times a factor.
 func Orthogonal(factor float64) Init { return Init{C.CAIRN_INIT_ORTHOGONAL, factor} }
 
-// ParameterOptions are what a parameter is beside its shape.
+// ParameterOptions are what a parameter has besides its shape.
 type ParameterOptions struct {
 	Init    Init
 	DType   DType // F32 or F64

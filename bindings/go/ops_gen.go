@@ -37,7 +37,7 @@ func (g *Graph) Rmsnorm(x, gamma Value, attrs ...Attr) Value {
 // Attention adds attention: y = softmax(scale q k^T) v by head. q[B, T, H*D], k and v[B, T, G*D] with G = kv_heads
 // (default heads, which it divides); or q alone, packed [B, T, (H + 2G)*D] as q|k|v. y[B, T, H*D]; lse[B, H, T]
 // float32: the log-sum-exp of each row of scaled scores. causal (default 1): position t sees 0..t. scale: default 1 /
-// sqrt(D). Scores are never whole in memory. May be None: k, v. Attributes: WithKvHeads, WithCausal, WithScale.
+// sqrt(D). Scores are never all in memory. May be None: k, v. Attributes: WithKvHeads, WithCausal, WithScale.
 func (g *Graph) Attention(q, k, v Value, heads int, attrs ...Attr) Value {
 	return g.Op("attention", []Value{q, k, v}, append([]Attr{{"heads", heads}}, attrs...)...)
 }
@@ -116,7 +116,7 @@ func (g *Graph) Swiglu(gate, up Value) Value {
 }
 
 // Add adds add: y = a + b. Shapes broadcast by NumPy's rules: aligned at the last axis, an axis of 1 or one that is
-// missing is repeated (a[.., C] + b[C], a[B, 1, T] + b[H, 1]). y has a's type; b may be float32 beside a bf16 a.
+// missing is repeated (a[.., C] + b[C], a[B, 1, T] + b[H, 1]). y has a's type; b may be float32 with a bf16 a.
 func (g *Graph) Add(a, b Value) Value {
 	return g.Op("add", []Value{a, b})
 }
@@ -204,8 +204,8 @@ func (g *Graph) Softmax(x Value) Value {
 }
 
 // LinearCrossEntropy adds linear_cross_entropy: cross_entropy of logits = x[.., C] w[V, C]^T, which are made in chunks
-// of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes hits and
-// count, accuracy's of those logits. May be None: weights. Op takes one more operand behind these: class_weights.
+// of rows and never stored all at once. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes hits and
+// count, accuracy's of those logits. May be None: weights. Op takes one more operand after these: class_weights.
 // Attributes: WithIgnoreIndex, WithChunk, WithAccuracy, WithSmoothing.
 func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("linear_cross_entropy", []Value{x, w, targets, weights}, attrs...)
@@ -216,7 +216,7 @@ func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) 
 // default 1; ignore_index (default -100) has weight 0, any other target outside [0, V) makes the loss NaN.
 // class_weights[V] float32: a row's weight is multiplied by that of its target. smoothing, in [0, 1): of label
 // smoothing, the share of the target that all V classes have alike; it does not go together with class_weights. May be
-// None: weights. Op takes one more operand behind these: class_weights. Attributes: WithIgnoreIndex, WithSmoothing.
+// None: weights. Op takes one more operand after these: class_weights. Attributes: WithIgnoreIndex, WithSmoothing.
 func (g *Graph) CrossEntropy(logits, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("cross_entropy", []Value{logits, targets, weights}, attrs...)
 }

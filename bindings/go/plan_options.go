@@ -20,7 +20,7 @@ func (a AMP) String() string { return word(uint32(a), "off", "bf16", "fp16") }
 // character. One of Op and Region must be given. Of the rules that match an op, the last one counts.
 type AMPRule struct {
 	Op     string // "softmax"; "": any
-	Region string // whole path, "h3/attn", and regions inside; "": anywhere
+	Region string // full path, "h3/attn", and regions inside; "": anywhere
 	Class  string // "half", "full", "follow"; "default": the op's own again
 }
 
@@ -32,14 +32,14 @@ type Hyper struct {
 	Value float64
 }
 
-// ParameterGroup is parameters with an optimizer or hyper-parameters of their own: those whose whole names match, where * stands
+// ParameterGroup is parameters with an optimizer or hyper-parameters of their own: those whose full names match, where * stands
 // for any text and ? for one character. A parameter may match one group only.
 type ParameterGroup struct {
 	Pattern   string
 	Optimizer string // "": as all others
 }
 
-// RegionPolicy gives regions another policy than their own: all whose whole paths match Pattern. In each of its names, between
+// RegionPolicy gives regions another policy than their own: all whose full paths match Pattern. In each of its names, between
 // the '/', * stands for any text, ? for one character, [0-3] for one of some; a name of two * alone stands for any number of
 // names, none included.
 type RegionPolicy struct {
@@ -59,7 +59,7 @@ type PlanOptions struct {
 	Parameters         DType          // what parameters of two or more dimensions are stored as: F32, or BF16 with AMPBF16
 	NoOptimizer        bool           // gradients only, no optimizer state
 	Policy             Policy         // for all regions that leave it to the planner and lie in none that has a policy
-	Regions            []RegionPolicy // in the place of regions' own policies; of those that match a region, the last counts
+	Regions            []RegionPolicy // instead of regions' own policies; of those that match a region, the last counts
 	Tiers              []Tier         // where offloading may go, first choice first; at most 4
 	Costs              *Costs         // nil: the device's rough rates
 	ForceCosts         bool           // take a profile that was measured on another machine
@@ -67,7 +67,7 @@ type PlanOptions struct {
 	FuseUpdate         bool           // update parameters inside backward; for steppers with one micro-batch and NoClip
 	Optimizer          string         // of Optimizers: "adamw", "sgd", ...; "": adamw
 	Groups             []ParameterGroup
-	Hypers             []Hyper // in the place of the optimizers' defaults
+	Hypers             []Hyper // instead of the optimizers' defaults
 }
 
 // raw is the struct of C, in memory of C as far as it points.

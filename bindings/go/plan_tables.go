@@ -26,7 +26,7 @@ type PlanValue struct {
 	Reason              string
 	Category            string // parameter, gradient, optimizer, packed, input, output, scratch, activation, backward
 	Bytes               uint64
-	OffsetBytes         int64 // in the device arena, of its first stay; -1: it lives in a tier
+	OffsetBytes         int64 // in the device arena, of its first residency; -1: it lives in a tier
 	Decision            Decision
 	Tier                Tier // with DecisionOffload, and where a persistent value lives
 	FirstStep, LastStep int  // of the plan

@@ -23,7 +23,7 @@ type RegionOptions struct {
 	Tier   Tier // with Offload: TierHost or TierDisk; 0: the plan's first tier
 }
 
-// Region puts the ops that build adds into a region. Its name is unique beside its siblings; regions nest to depth 8. The region
+// Region puts the ops that build adds into a region. Its name is unique among its siblings; regions nest to depth 8. The region
 // ends with build, also where that panics.
 func (g *Graph) Region(name string, options RegionOptions, build func()) {
 	var region C.cairn_region_t
@@ -39,7 +39,7 @@ func (g *Graph) Region(name string, options RegionOptions, build func()) {
 		}, nil)
 	})
 	if began {
-		// A failure inside is kept, and the region ends all the same: ClearErr leaves a graph that can be built on.
+		// A failure inside is kept, and the region ends nevertheless: ClearErr leaves a graph that can be built on.
 		defer func() {
 			_ = do(func(e *C.cairn_error_t) C.cairn_status_t { return C.cairn_graph_region_end(g.c(), region, e) }, g.it())
 		}()

@@ -10,8 +10,8 @@ type Outcome uint32
 const (
 	Accumulated      Outcome = C.CAIRN_STEP_ACCUMULATED       // more micro-batches belong to the effective batch
 	Applied          Outcome = C.CAIRN_STEP_APPLIED           // parameters were updated
-	SkippedNonFinite Outcome = C.CAIRN_STEP_SKIPPED_NONFINITE // loss or gradients were not finite; parameters stay
-	SkippedEmpty     Outcome = C.CAIRN_STEP_SKIPPED_EMPTY     // the weights add up to 0, so that nothing counts; parameters stay
+	SkippedNonFinite Outcome = C.CAIRN_STEP_SKIPPED_NONFINITE // loss or gradients were not finite; parameters do not change
+	SkippedEmpty     Outcome = C.CAIRN_STEP_SKIPPED_EMPTY     // the weights add up to 0, so that nothing counts; parameters do not change
 )
 
 // String is the word for an outcome: accumulated, applied, skipped_nonfinite or skipped_empty.

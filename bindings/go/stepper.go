@@ -128,7 +128,7 @@ func (s *Stepper) reported(call stepCall) (StepReport, error) {
 	return reportOf(&raw), nil
 }
 
-// Discard throws away what was accumulated.
+// Discard drops what was accumulated.
 func (s *Stepper) Discard() error {
 	return do(func(e *C.cairn_error_t) C.cairn_status_t { return C.cairn_stepper_discard(s.c(), e) }, s.it())
 }

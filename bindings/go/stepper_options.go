@@ -15,11 +15,11 @@ type StepperOptions struct {
 	Schedules   []Schedule // one after the other; none: constant
 	TotalSteps  int        // where the schedule ends, the warm-up included; needed by those that have an end
 	WarmupSteps int        // linear, from Rate / WarmupSteps, before the schedule
-	WarmupUnits uint64     // the warm-up as a count of samples, tokens, ..., in the place of WarmupSteps:
+	WarmupUnits uint64     // the warm-up as a count of samples, tokens, ..., instead of WarmupSteps:
 	StepUnits   uint64     // how many of them a step takes
 	ClipNorm    float64    // global norm; 0: 1; NoClip: none
 	MicroSteps  int        // micro-batches of an effective batch; 0: 1
-	Hypers      []Hyper    // of any optimizer, in the place of the plan's
+	Hypers      []Hyper    // of any optimizer, instead of the plan's
 	// Of plans with AMPFP16.
 	LossScale         float64 // the initial one; 0: 2^16 over the rows of an effective batch
 	LossScaleGrowth   float64 // 0: 2

@@ -92,7 +92,7 @@ func AMPClasses() ([]AMPClassInfo, error) {
 // OptimizerInfo is an optimizer that plans know.
 type OptimizerInfo struct {
 	Name        string
-	States      string // what it keeps of each parameter: words; "?name" behind one: only where that hyper-parameter is not 0
+	States      string // what it keeps of each parameter: words; "?name" after one: only where that hyper-parameter is not 0
 	Hypers      string // "name=default", separated by blanks
 	Description string
 	Otherwise   string // the optimizer of those parameters that this one does not take; "": it takes all

@@ -9,7 +9,7 @@ type Usage struct {
 	PeakBytes     uint64 // highest end of any byte used since the session was made
 	LivePeakBytes uint64
 	PinnedBytes   uint64 // of those reserved, locked in memory
-	StagingBytes  uint64 // host memory beside them, through which copies go
+	StagingBytes  uint64 // more host memory, through which copies go
 	// Of the device tier, as its driver counts for all programs: before the session took its own, and now. 0: it does not say.
 	DriverBeforeBytes, DriverBytes uint64
 }

@@ -18,7 +18,7 @@ const (
 // String is the word for a kind: input, parameter or activation.
 func (k ValueKind) String() string { return word(uint32(k), "input", "parameter", "activation") }
 
-// ValueInfo is what a graph or a session knows of a value.
+// ValueInfo is what a graph or a session knows about a value.
 type ValueInfo struct {
 	Name   string
 	Dims   []int

@@ -90,7 +90,7 @@ int main(void) {
     in[i] = 6.0f * (float)i / ROWS - 3;
     out[i] = sinf(in[i]);
   }
-  /* Everything kept, and everything made again: the same bits, if the op keeps its word. */
+  /* Everything kept, and everything recomputed: the same bits, if the op keeps its word. */
   const uint32_t policies[] = {CAIRN_REGION_KEEP, CAIRN_REGION_RECOMPUTE};
   char digests[2][33];
   for (int k = 0; k < 2; ++k) {

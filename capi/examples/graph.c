@@ -30,7 +30,7 @@ int main(void) {
   EXPECT(strstr(cairn_error_message(error), "linear") != NULL);
   EXPECT(cairn_graph_value_count(graph) == before);
 
-  /* Activations of this region are made again in the backward pass instead of being kept. w is used twice:
+  /* Activations of this region are recomputed in the backward pass instead of being kept. w is used twice:
    * tied. */
   cairn_region_options_t block = CAIRN_REGION_OPTIONS_INIT;
   block.name = "block";

@@ -1,5 +1,5 @@
 /* Where memory does not suffice: micro-batches of half the size, and twice as many a step. The gradients of an effective
- * batch stay the same, for they are sums over it. */
+ * batch are the same, as they are sums over it. */
 #include <string.h>
 
 #include "model.h"

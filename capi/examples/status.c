@@ -14,7 +14,7 @@ int main(void) {
   const cairn_status_t status = cairn_device_open(instance, "abacus", NULL, &device, error);
   printf("%s: %s\n", cairn_status_name(status), cairn_error_message(error));
   EXPECT(status == CAIRN_STATUS_NOT_FOUND && cairn_error_status(error) == status);
-  EXPECT(device == NULL);                                    /* out params stay untouched */
+  EXPECT(device == NULL);                                    /* out params are untouched */
   EXPECT(strstr(cairn_error_message(error), "cpu") != NULL); /* the message lists what there is */
 
   /* Only failures about memory come with numbers. */

@@ -23,7 +23,7 @@ int main(void) {
   options.total_steps = 10;
   CHECK(cairn_stepper_create(session, &options, &stepper, error));
 
-  /* An epoch of eight micro-batches: two whole effective batches, and one of the two that are left. */
+  /* An epoch of eight micro-batches: two complete effective batches, and one of the two that are left. */
   static float x[BATCH * IN], target[BATCH * OUT];
   cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
   for (unsigned i = 0; i < 8; ++i) {

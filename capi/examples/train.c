@@ -1,4 +1,4 @@
-/* A whole training run: a small transformer learns to count, inside 70 % of the memory that keeping
+/* A complete training run: a small transformer learns to count, inside 70 % of the memory that keeping
  * everything takes. It is saved half way, loaded into a new session, and goes on as if nothing had happened.
  *   cc train.c $(pkg-config --cflags --libs cairn) -o train && ./train [FOLDER for the checkpoint] */
 #include <stdio.h>
@@ -78,7 +78,7 @@ static cairn_graph_t* make_graph(cairn_instance_t* instance) {
     snprintf(block, sizeof block, "h%d", i);
     x = add_block(graph, block, x);
   }
-  /* The table is the last layer, too: tied. Logits are never whole in memory. */
+  /* The table is the last layer, too: tied. Logits are never all in memory. */
   const cairn_value_t inputs[] = {op(graph, "rmsnorm", x, parameter(graph, "", "norm", WIDTH, 0), NULL),
                                   table, targets};
   cairn_freeze_options_t freeze = CAIRN_FREEZE_OPTIONS_INIT;

@@ -44,7 +44,7 @@ cairn::Graph make_graph(const cairn::Instance& instance) {
   x = graph.op("add", {x, graph.parameter("position", {kLength, kWidth}, kWeight)});
   for (int i = 0; i < kBlocks; ++i) x = add_block(graph, "h" + std::to_string(i), x);
   x = graph.op("rmsnorm", {x, graph.parameter("norm", {kWidth}, kGain)});
-  // The table is the last layer, too: tied. Logits are never whole in memory.
+  // The table is the last layer, too: tied. Logits are never all in memory.
   graph.freeze(graph.op("linear_cross_entropy", {x, table, targets}));
   return graph;
 }

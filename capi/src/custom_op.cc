@@ -1,4 +1,4 @@
-// The host's callbacks behind the runtime's CustomOp.
+// The runtime's CustomOp, which calls the host's callbacks.
 #include <array>
 
 #include "capi/src/graph.h"

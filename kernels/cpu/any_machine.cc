@@ -20,7 +20,7 @@ int64_t copied_bytes(const TensorDesc& weight, std::string_view, int64_t, DType 
              : 0;
 }
 
-// The copy's type does not matter: both have 16 bits.
+// Packed weights as a plain copy; whether it is bfloat16 or float16 does not matter, as both have 16 bits.
 std::vector<TensorDesc> without_packed(std::span<const TensorDesc> descs) {
   std::vector<TensorDesc> plain(descs.begin(), descs.end());
   for (TensorDesc& desc : plain)

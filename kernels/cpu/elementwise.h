@@ -20,7 +20,7 @@ enum class Map : uint8_t {
 // Elements [begin, end) of up to three inputs and two outputs of one type; factor for kScale.
 void map_elements(Map map, DType type, const void* const in[3], void* const out[2], int64_t begin,
                   int64_t end, float factor);
-// y = a (+ or *) b for one row of n elements; b may be float32 beside bfloat16 a.
+// y = a (+ or *) b for one row of n elements; b may be float32 with a bfloat16 a.
 void combine_row(Map map, DType type_a, DType type_b, const void* a, const void* b, void* y, int64_t n);
 // y = x in another type; add: y += x (float32 y).
 void convert(DType type_x, DType type_y, bool add, const void* x, void* y, int64_t n);

@@ -1,4 +1,4 @@
-// Table lookup and its gradient, of a whole table or a part of one.
+// Table lookup and its gradient, for a table or a part of one.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,8 @@ bool integer_ids(const TensorDesc& d) { return d.dtype == DType::kI32; }
 
 int64_t first_row(const Signature& s) { return s.attrs != nullptr ? s.attrs->integer("first") : 0; }
 
-// Of a table that begins at row `first` of the whole one; other ids' rows are those of `before`, or zero.
+// Lookup in a part of a table, which begins at row `first` of it. The rows of ids outside of the part are copied from `before`, or
+// zero.
 std::unique_ptr<Kernel> make_lookup(const Signature& s) {
   if (!fast_float(s.in[0]) || !integer_ids(s.in[1]) || !fast_float(s.out[0])) return nullptr;
   const int64_t rows = s.in[0].shape[0], columns = s.in[0].shape.last(), count = s.in[1].shape.elements(),
@@ -40,8 +41,8 @@ std::unique_ptr<Kernel> make_lookup(const Signature& s) {
   });
 }
 
-// Rows of the table that more tokens have than one chain adds up: their sums go by blocks, in the workspace. A few at
-// most, as the tokens are shared out among them.
+// Rows of the table whose gradient is a sum over so many tokens that one chain of float32 additions would be inexact. They
+// are summed in blocks, in the workspace. There are few, as each takes many of the tokens.
 class FrequentRows {
  public:
   FrequentRows(int64_t rows, int64_t columns, int64_t tokens, int threads, Workspace* space)
@@ -53,7 +54,7 @@ class FrequentRows {
     sums_at_ = space->add(3 * most_ * columns * 4);
   }
 
-  // Finds them among the tokens' rows; row(i) of token i is outside of 0 .. rows for tokens of other tables.
+  // Counts the tokens of each row. row(i) is the row of token i; one outside of 0 .. rows belongs to another part of the table.
   template <class Row>
   void find(void* workspace, int64_t tokens, const Row& row) {
     if (most_ == 0) return;
@@ -78,7 +79,7 @@ class FrequentRows {
     const FrequentRows& of;
     float* const table;
     const int64_t begin, end;
-    int32_t* const taken;  // tokens of the block of each that are there by now
+    int32_t* const taken;  // for each row, how many tokens of its current block were added so far
 
     float* add_to(int64_t row) const {
       const int32_t place = of.count_ > 0 ? of.place_[row] : -1;

@@ -38,7 +38,7 @@ namespace {
 // How many logits are compared before a row that is no hit is left.
 constexpr int64_t kCompared = 512;
 
-// Those before the target are less, those behind it at most as large. Written so that a NaN anywhere is no hit.
+// A hit: logits before the target are less than it, those after it at most as large. Written so that a NaN anywhere is no hit.
 template <class T>
 bool largest_at(const T* x, int64_t n, int64_t target) {
   const float best = to_float(x[target]);

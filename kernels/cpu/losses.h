@@ -28,10 +28,10 @@ float gradient_scale(const Call& call, size_t i);
 // Weighted loss of one row of logits x; d, when given: its gradient (zeros for a row without a valid target).
 // An invalid target gives NaN.
 double cross_entropy_step(const Targets&, int64_t row, DType type_x, DType type_d, const void* x, void* d);
-// Whether the row counts for accuracy, and the first of the largest of its classes' logits x stands at its target.
+// For accuracy: kNone if the row does not count, kHit if the first of its largest logits x is the target's.
 enum class Hit : char { kNone, kMissed, kHit };
 Hit hit_step(const Targets&, int64_t row, DType type, const void* x);
-// Adds up `rows` of those. Either may be null.
+// Counts the hits and the rows that count among `rows` rows. hits or count may be null.
 void sum_hits(const Hit* of, int64_t rows, double* hits, double* count);
 // Adds up rows in order.
 void sum_losses(const Targets&, int64_t rows, const double* losses, double* loss, double* weight);

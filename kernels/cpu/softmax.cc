@@ -98,7 +98,7 @@ double row_mean(const T* x, int64_t n) {
   }
   return total / static_cast<double>(n);
 }
-// The same loss where all n classes have the share `smoothing` of the target alike.
+// The same loss with label smoothing: the share `smoothing` of the target is spread evenly over all n classes.
 template <class T, class D>
 double smoothed_typed(const T* x, int64_t n, int64_t target, float weight, float smoothing, D* d) {
   const double at = to_float(x[target]), mean = row_mean(x, n);
@@ -135,7 +135,7 @@ float largest_dispatch(DType type, const void* x, int64_t n, float than) {
 static_assert(kMaxLanes <= kOpenTerms);
 int64_t lanes_dispatch() { return lanes(); }
 
-// As exp_sum() goes through a whole row.
+// Goes through the part as exp_sum() does through a full row.
 template <class T>
 double exp_sum_part(const T* x, int64_t first, int64_t n, bool last, float max, double total, float* open) {
   const V shift = set(max);

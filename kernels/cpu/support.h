@@ -1,4 +1,4 @@
-// What every CPU kernel file uses beside runtime/base/kernel_closure.h.
+// What every CPU kernel file uses besides runtime/base/kernel_closure.h.
 #pragma once
 #include <string>
 

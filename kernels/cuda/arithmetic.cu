@@ -10,13 +10,13 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-// In which functions are computed.
+// The constants of a function's parameters, in the type R that it is computed in.
 template <class R>
 struct Parameters {
   R p, q;
 };
 
-// Functions of operands a, b and c, of which those that there are count, in float or double.
+// Functions of up to three operands a, b and c, computed in float or double.
 #define FUNCTION(name, value)                                                                 \
   struct Op_##name {                                                                          \
     template <class R>                                                                        \
@@ -30,7 +30,7 @@ FUNCTION(sub, a - b)
 FUNCTION(mul, a* b)
 FUNCTION(div, a / b)
 FUNCTION(div_grad, -(a* b) / c)
-// A NaN on either side stays one.
+// If a or b is NaN, so is the result.
 FUNCTION(minimum, a != a || a < b ? a : b)
 FUNCTION(maximum, a != a || a > b ? a : b)
 FUNCTION(greater_grad, b > c ? a : b == c ? a / R(2) : R(0))

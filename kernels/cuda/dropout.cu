@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   }
   const int64_t groups = count / kCount, first = elementwise_first();
   if (first >= groups) return;
-  // They stay packed until the random bits are there, so that nothing waits for them before. Threads with fewer groups
+  // They are unpacked only when the random bits are there, so that nothing waits for the loads before. Threads with fewer groups
   // read their first one again: without a branch, the bits need not wait, either.
   Vector<T> packed[kElementwiseGroups];
   for (int u = 0; u < kElementwiseGroups; ++u) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kHitThreads = 256;
 
-// A block per row: those before the target are less, those behind it at most as large, so that a NaN anywhere is no
+// A block per row. A hit: logits before the target are less than it, those after it at most as large; a NaN anywhere is no
 // hit. A thread stops at the first of its numbers that is larger.
 template <class T>
 __global__ void __launch_bounds__(kHitThreads)

@@ -11,7 +11,7 @@ struct Targets {
   const double* dloss = nullptr;         // what gradients are multiplied by; nullptr: 1
   const float* class_weights = nullptr;  // nullptr: 1
   float smoothing = 0;                   // the share of a target that all classes have alike
-  const float* means = nullptr;          // of the rows of logits of this launch, where there is smoothing
+  const float* means = nullptr;  // with label smoothing: the mean of each row of logits of this launch
 
   __device__ __forceinline__ float weight(int64_t row) const {
     const int32_t target = targets[row];
@@ -29,9 +29,10 @@ struct LossRows {
   DType x_dtype, d_dtype;
   int64_t ld_x, ld_d;  // elements from row to row
   bool vectors;
-  int threads, kept;      // of a block; most vectors of a row that stay in its shared memory
-  int units, unit_pairs;  // of a row (vocabulary/exponentials.h); pairs of vectors that a thread has of one
-  int64_t blocks;         // that run at a time
+  int threads, kept;  // threads of a block; most vectors of a row that its shared memory holds
+  int units,
+      unit_pairs;  // units of a row (vocabulary/units.h); pairs of vectors that a thread reads of a unit
+  int64_t blocks;  // blocks that run at the same time
 };
 // in_units: rows begin at multiples of 16 bytes, and are summed as their parts would be.
 LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d, int64_t classes,

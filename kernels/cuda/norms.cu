@@ -8,14 +8,14 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// What a norm reads and writes beside x and y; kCentered: layernorm. Any of the four may be nullptr.
+// What a norm reads and writes besides x and y; kCentered: layernorm. Any of the four may be nullptr.
 struct Extras {
   const float *gamma, *beta;
   float *mean, *rstd;
 };
 
-// The row stays in registers as it is in memory: half as many of 16-bit elements, so that more warps have
-// loads under way.
+// The row is kept in registers in its own format. Elements of 16 bits need half as many registers, so that more warps can run
+// and more loads are under way.
 template <class T, int kVectors, bool kWarpRow, bool kCentered>
 __global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     norm(const T* x, T* y, Extras extras, int64_t rows, int columns, float eps) {

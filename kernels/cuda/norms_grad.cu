@@ -97,8 +97,8 @@ __global__ void __launch_bounds__(Team<kVectors>::kThreads, kVectors == 1 ? 3 : 
   const int own = thread / kWarp * (kStages * stage_bytes) + lane * 16;
   const auto slot = [](int operand, int r, int i) { return (operand * kEach + r * kVectors + i) * kSlot; };
   const Shared stages_at = shared_address(buffer) + static_cast<Shared>(own);
-  // Rows row, row + 1, ...; the thread's first byte of these is an operand's byte `at`. To the stage that begins
-  // `stage` bytes behind the first.
+  // Starts to copy the rows from `row` on into a stage. at: the byte of an operand that the thread's first vector begins at.
+  // stage: where the stage begins, in bytes after the first one.
   const auto fetch = [&](int row, int64_t at, int stage) {
     const auto copy = [&](const T* operand, int which) {
       const T* const from = reinterpret_cast<const T*>(reinterpret_cast<const char*>(operand) + at);
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(Team<kVectors>::kThreads, kVectors == 1 ? 3 : 
   const float share = 1.0f / static_cast<float>(columns);
   const int last_stage = (kStages - 1) * stage_bytes;
   int stage = 0, turn = 0;
-  // All teams of a block go around equally often, for the barrier.
+  // All teams of a block run the loop equally often, as it has a barrier.
   for (; first < rows; first += step, row += step, ahead += step_bytes, turn ^= 1) {
     float mean[kRows], rstd[kRows];
     for (int r = 0; r < kRows; ++r) mean[r] = next_mean[r], rstd[r] = next_rstd[r];
@@ -291,7 +291,8 @@ struct VectorLaunch {
 template <class T, int kVectors, bool kCentered>
 VectorLaunch<T> vector_launch(int64_t rows, int64_t vectors, int operands) {
   using Of = Team<kVectors>;
-  constexpr int64_t kShared = 228 * 1024, kBlockShared = 2 * 1024;  // the second: of a block beside its rows
+  constexpr int64_t kShared = 228 * 1024,
+                    kBlockShared = 2 * 1024;  // the second: of a block, besides its rows
   const int64_t warps = ((vectors + kVectors - 1) / kVectors + kWarp - 1) / kWarp;
   const int64_t teams = kVectors == 1 ? std::max<int64_t>(1, Of::kThreads / kWarp / warps) : 1;
   const int64_t threads = teams * warps * kWarp, shared = threads * Of::shared_bytes(operands);

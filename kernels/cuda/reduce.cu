@@ -66,13 +66,13 @@ __global__ void __launch_bounds__(kThreads) sum_outputs(Pass p, const T* x, Sums
   for (int i = 0; i < kCount; ++i) put(y, o * p.inner + column + i, sums.at[i]);
 }
 
-// inner is 1: kTask threads own a chunk of a row.
+// Sums over the last axis (inner is 1): kTask threads add up a chunk of a row.
 template <int kCount, int kTask, class T>
 __global__ void __launch_bounds__(kThreads) sum_rows(Pass p, const T* x, Sums y) {
   CAIRN_SHARED float scratch[kWarp];
   constexpr int kTasks = kThreads / kTask;
   const int64_t task = static_cast<int64_t>(blockIdx.x) * kTasks + threadIdx.x / kTask, splits = p.splits();
-  if (task >= p.outer * splits) return;  // whole warps
+  if (task >= p.outer * splits) return;  // for all threads of a warp
   const int64_t row = task / splits, begin = (task - row * splits) * p.chunk;
   const int64_t end = begin + p.chunk < p.reduced ? begin + p.chunk : p.reduced;
   Group<kCount> sums = {};
@@ -155,10 +155,10 @@ void add_passes(std::vector<Pass>& to, int64_t outer, int64_t reduced, int64_t i
     to.push_back({outer, pass.splits(), inner, pass.splits(), row ? Shapes::kRows : Shapes::kColumns, false});
 }
 
-// y (+)= factor * what the passes leave.
+// y (+)= factor * the sums of the last pass.
 std::unique_ptr<Kernel> make_chain(const Signature& s, const std::vector<Pass>& passes, float factor) {
   if (!fast_float(s.in[0]) || !fast_float(s.out[0])) return nullptr;
-  std::vector<int64_t> offsets;  // of the sums of all passes but the last
+  std::vector<int64_t> offsets;  // in the workspace: where each pass but the last writes its sums
   int64_t workspace = 0;
   for (size_t i = 0; i + 1 < passes.size(); ++i) {
     offsets.push_back(workspace);
@@ -184,7 +184,7 @@ std::unique_ptr<Kernel> make_chain(const Signature& s, const std::vector<Pass>& 
   });
 }
 
-// Over the axes of the attribute (none: all): one reduction for each run of them, the last run first.
+// Reduces the axes of the attribute (none: all). Neighbouring axes are reduced together, the last group first.
 std::unique_ptr<Kernel> make_reduce(const Signature& s, bool mean) {
   const Shape& shape = s.in[0].shape;
   const std::vector<int64_t> axes = s.attrs->list("axes");

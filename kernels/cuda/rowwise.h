@@ -47,7 +47,7 @@ __device__ __forceinline__ float row_max(float v, float* scratch) {
     return block_max(v, scratch);
 }
 
-// The thread's part of a row of `vectors` vectors as floats; `fill` stands for what lies behind the row's
+// The thread's part of a row of `vectors` vectors as floats; `fill` stands for elements after the row's
 // end.
 template <class T, int kVectors>
 __device__ __forceinline__ void load_row(const T* row, int vectors, const RowPlace& place, float fill,

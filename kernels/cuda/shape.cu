@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
 
 bool plain(const TensorDesc& d) { return d.packed_bytes == 0 && d.dtype != DType::kOpaque; }
 
-// body(unit) with the widest one that divides all of these bytes.
+// Calls body(unit) with the widest type whose size divides all of these numbers of bytes.
 template <class Body>
 auto with_unit(std::initializer_list<int64_t> bytes, const Body& body) {
   const auto divides = [&](int64_t unit) {
@@ -180,7 +180,7 @@ std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
   return strides;
 }
 
-// In units that divide the last axis of y (an element, if that is not the last of x).
+// Copies in units of several bytes that divide the last axis of y (of one element, if that axis is not the last one of x).
 std::unique_ptr<Kernel> make_gather(const Walk& elements, int64_t count, int64_t bytes) {
   const int last = elements.rank - 1;
   const bool rows = elements.strides[last] == 1;

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
   for (int i = 0; i < kCount; ++i) largest = fmaxf(largest, v[i]);
   largest = row_max<kWarpRow>(largest, scratch);
   for (int i = 0; i < kVectors; ++i) {
-    // What lies behind the row's end stays out of a sum over a row of -infinity.
+    // Elements after the row's end must not be part of a sum over a row of -infinity.
     if (i * place.lanes + place.lane >= vectors) continue;
     for (int j = 0; j < Vector<T>::kCount; ++j) {
       float& e = v[i * Vector<T>::kCount + j];

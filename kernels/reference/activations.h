@@ -33,7 +33,7 @@ inline double silu_grad(double dy, double x) {
   return dy * (s * (1.0 + x * (1.0 - s)));
 }
 
-// A NaN stays NaN.
+// NaN for NaN.
 inline double relu(double x) { return x < 0 ? 0.0 : x; }
 // By the argument or the result; 0 where the derivative is, also where dy is not finite. A NaN lets dy through.
 inline double relu_grad(double dy, double y) { return y <= 0 ? 0.0 : dy; }

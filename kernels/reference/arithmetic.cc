@@ -20,7 +20,7 @@ FUNCTION(sub, a - b)
 FUNCTION(mul, a* b)
 FUNCTION(div, a / b)
 FUNCTION(div_grad, -(a* b) / c)
-// A NaN on either side stays one.
+// If a or b is NaN, so is the result.
 FUNCTION(minimum, std::isnan(a) || a < b ? a : b)
 FUNCTION(maximum, std::isnan(a) || a > b ? a : b)
 FUNCTION(greater_grad, b > c ? a : b == c ? a / 2 : 0)

@@ -43,7 +43,7 @@ inline f16 store<f16>(double v) {
   return to_f16(to_odd(v));
 }
 
-// Parameters, statistics and accumulated outputs beside activations of type T.
+// Parameters, statistics and accumulated outputs that go with activations of type T.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -51,7 +51,7 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 double at(const Tensor& tensor, int64_t i);
 void set(const Tensor& tensor, int64_t i, double v);
 
-// A weight beside activations of type T, by element: wide, or of T itself.
+// A weight that goes with activations of type T, by element: wide, or of T itself.
 template <class T>
 class Weight {
  public:
@@ -76,7 +76,7 @@ void put(const Call& call, size_t output, int64_t i, double v) {
 }
 
 // Do the operands have the dtypes that the letters say, one letter per operand in row order? T: the type of
-// the activations, P: f32 (f64 beside f64), W: either of these, I: i32, D: f64, F: any float type there are kernels for, A: any
+// the activations, P: f32 (f64 with f64), W: either of these, I: i32, D: f64, F: any float type there are kernels for, A: any
 // plain type. Sets `t` to the type that T or P stand for. Operands left out fit; packed weights never do.
 bool fits(const Signature& signature, std::string_view in, std::string_view out, DType* t);
 

@@ -65,7 +65,7 @@ void finish(Row& row, int64_t classes, const Logit& logit) {
   row.error += row.smoothing * (logit(row.target) - mean);
 }
 
-// A sum and what it is divided by, as outputs `first` and the one behind it.
+// A sum and what it is divided by, as outputs `first` and the next one.
 void write_sums(const Call& c, size_t first, double sum, double weight) {
   if (c.out.size() > first && c.out[first]) *c.out[first].as<double>() = sum;
   if (c.out.size() > first + 1 && c.out[first + 1]) *c.out[first + 1].as<double>() = weight;

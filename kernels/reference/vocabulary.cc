@@ -53,7 +53,7 @@ class EmbeddingPartGrad : public Kernel {
   int64_t first_, n_, width_;
 };
 
-// The part's logits = x w^T, and what the ops know of a row's target.
+// The part's logits = x w^T, and what the ops know about a row's target.
 template <class T>
 struct Part {
   int64_t rows, n, k, first, vocab, ignore;

@@ -19,7 +19,7 @@ struct Broadcast {
   int64_t sizes[kMaxRank] = {}, strides[kMostOperands][kMaxRank] = {};
 };
 
-// Axes of size 1 fall away; neighbours that are one axis in every operand become one.
+// Axes of size 1 are removed; neighbouring axes that can be merged in every operand become one.
 inline Broadcast make_broadcast(const Shape& result, std::span<const TensorDesc> operands) {
   Broadcast all, made;
   for (size_t o = 0; o < operands.size(); ++o) {

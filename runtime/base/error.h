@@ -79,8 +79,8 @@ void require(bool condition, Code code, const Parts&... parts) {
     fail(code, parts...);
 }
 
-// What a check said about bytes that came from outside, said again as `code` with `parts` in front. Want of
-// memory is no fault of the bytes, and stays what it is.
+// Runs a check of bytes that came from outside. Its error is thrown again with the status `code` and with `parts` in front of
+// the message. kOutOfMemory is passed on as it is, since it is not the bytes' fault.
 template <class... Parts>
 [[noreturn]] void fail_as(Code code, const Error& said, const Parts&... parts) {
   if (said.code() == Code::kOutOfMemory) throw said;

@@ -93,18 +93,18 @@ struct Registry {
   bool one_packed_form = false;  // the "forward" pack serves every use and any m
   bool packed_is_copy = false;   // a packed weight is one of 16 bits in the weight's own layout
   bool gaps_filled = true;       // by the reference's kernels, which run where the host can reach
-  bool choices = false;          // some kernels have parts to choose, or several rows take a signature
+  bool choices = false;  // some kernels have alternatives that can be timed, or several rows take a signature
   // One kernel for several ops of one kind that follow each other, with the bits of a kernel each in that
   // order. nullptr: this backend has none, or does not take these; they are then launched one by one. Every
   // signature has as many operands as its row, and the Call holds the first op's inputs, then the second's,
   // ..., and the outputs likewise. An op that adds to the output of the one before it leaves its own out:
   // sum_squares gives one total, and bit 0 of `accumulate` says whether that adds to what was there.
   std::unique_ptr<Kernel> (*batch)(std::span<const Signature> ops) = nullptr;
-  // A fused loss whose weight comes in parts (ops.def) makes the whole op's bits where parts have a multiple of so many rows,
-  // but for the last, which has at least as many. whole: that op. nullptr or 0: it cannot.
+  // How many rows the parts of a fused loss (ops.def) must be a multiple of, so that it has the bits of the op in one piece; the
+  // last part has at least as many. whole: that op. nullptr or 0: this backend cannot.
   int64_t (*part_rows)(const Signature& whole) = nullptr;
-  // sum_squares of `count` elements adds up chunks of so many, a multiple of 8: what comes in whole chunks gives the same bits by
-  // squares_of_chunks and sum_of_chunks. nullptr: it does something else.
+  // The chunk, a multiple of 8, in which sum_squares adds up `count` elements: a tensor that comes in pieces of full chunks
+  // gets the same bits by squares_of_chunks and sum_of_chunks. nullptr: sum_squares adds in another way.
   int64_t (*squares_chunk)(int64_t count) = nullptr;
   // sum_squares adds up as blocks of so many threads do, so that the processor's has the same bits (`threads` in ops.def). 0: it does
   // something else.

@@ -7,8 +7,8 @@
 
 namespace cairn {
 
-// kHost: kernels of the host's processors beside a device that has its own. kHostIn, kHostOut: copies from the disk to the
-// host's memory and back, for those kernels.
+// kHost: kernels of the host's processors, for a device that has processors of its own.
+// kHostIn, kHostOut: copies from the disk to the host's memory and back, for those kernels.
 enum class Lane : uint8_t { kCompute = 0, kCopyOut = 1, kCopyIn = 2, kHost = 3, kHostIn = 4, kHostOut = 5 };
 
 struct LaneRow {

@@ -1,5 +1,5 @@
 // Data parallelism over the threads of the calling lane. The split depends on (count, grain, thread_count())
-// alone, never on how many threads there are to run it, so results depend on neither timing nor surroundings.
+// alone, never on how many threads run it, so results depend neither on timing nor on other load.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ inline int thread_count() { return detail::loop_threads; }
 inline void set_thread_count(int threads) { detail::loop_threads = std::max(1, threads); }
 
 // Calls body(begin, end, share) on up to `thread_count()` contiguous shares of [0, count), each a multiple of
-// `grain` long (the last excepted); scratch space is indexed by `share`. Runs whole when one share is enough.
+// `grain` long (the last excepted); scratch space is indexed by `share`. Runs as one call when one share is enough.
 // body must not throw.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, const Body& body) {

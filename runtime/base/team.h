@@ -16,7 +16,7 @@ class ThreadTeam {
  public:
   using Share = void (*)(const void* loop, int share);
 
-  // For loops of `threads` shares, with `workers` threads beside the caller's (-1: threads - 1).
+  // For loops of `threads` shares, with `workers` threads besides the caller's (-1: threads - 1).
   // kOutOfMemory: the system did not give that many; the message says how many it gave.
   explicit ThreadTeam(int threads, int workers = -1);
   ~ThreadTeam();
@@ -54,10 +54,10 @@ class ThreadTeam {
   Share share_ = nullptr;  // of the loop that runs
   const void* loop_ = nullptr;
   std::atomic<bool> ending_{false};
-  alignas(64) std::atomic<uint32_t> pending_{0};  // shares not done, and whether the caller sleeps
+  alignas(64) std::atomic<uint32_t> pending_{0};  // shares not done yet, and a bit for a caller that sleeps
 };
 
-// Who runs the shares of this thread's loops beside it. nullptr, as in a thread that says nothing: it runs
+// Sets the team that helps this thread with the shares of its loops. nullptr, the default: the thread runs
 // all of them, one after the other.
 void set_thread_team(ThreadTeam* team);
 

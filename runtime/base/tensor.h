@@ -34,7 +34,7 @@ struct Format {
   DType computed_as;
 
   int64_t block_bytes() const { return block * bits / 8 + scale_bytes; }
-  // Of a tensor of so many values: whole blocks. kInvalidArgument where they are too many to count.
+  // Bytes of a tensor of so many values, in full blocks. kInvalidArgument where they are too many to count.
   int64_t bytes(int64_t values) const {
     return checked_mul(values / block + (values % block != 0 ? 1 : 0), block_bytes());
   }
@@ -89,7 +89,7 @@ struct Tensor {
   explicit operator bool() const { return data != nullptr; }
 };
 
-// bfloat16 as stored; conversion rounds to nearest even, NaN stays NaN.
+// bfloat16 as stored; conversion rounds to nearest even, NaN remains NaN.
 struct bf16 {
   uint16_t bits;
 };
@@ -101,7 +101,7 @@ constexpr bf16 to_bf16(float f) {
 }
 
 // IEEE 754 binary16 as stored: 5 bits of exponent, largest finite 65504, denormals down to 2^-24. Conversion
-// rounds to nearest even; what is too large becomes infinite, NaN stays NaN.
+// rounds to nearest even; what is too large becomes infinite, NaN remains NaN.
 struct f16 {
   uint16_t bits;
 };

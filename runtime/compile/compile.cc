@@ -106,7 +106,8 @@ void check(const PlanOptions& options, const device::Device& device) {
   require(options.vocabulary_parts <= 1 || !options.tiers.empty(), Code::kInvalidArgument,
           "parts of a vocabulary live in a tier: name one (host, disk)");
   require(options.vocabulary_parts <= 1 || !options.fuse_update, Code::kInvalidArgument,
-          "a vocabulary in parts does not go with an update fused into backward, which has the weight whole");
+          "a vocabulary in parts does not go with an update fused into backward, which has the weight in one "
+          "piece");
   check_profile(options, device.info());
   require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
           "an update fused into backward leaves nothing to accumulate, but the plan is for ",

@@ -175,7 +175,7 @@ class Lowering {
     std::vector<int32_t>& parts = plan_.problem_op.back();
     const std::vector<int32_t>& made = joint_.ops()[static_cast<size_t>(parts.front())].out;
     require(std::find(made.begin(), made.end(), joint_.ops()[static_cast<size_t>(index)].in[0]) != made.end(),
-            Code::kInternal, "'", squares.name, "' does not stand behind what makes the gradient");
+            Code::kInternal, "'", squares.name, "' does not follow what makes the gradient");
     const bool others = std::all_of(parts.begin(), parts.end(), [&](int32_t part) {
       return plan_.op_measured[static_cast<size_t>(part)];
     });

@@ -240,10 +240,9 @@ void assemble_repack(CompiledPlan& plan, const CompiledPlan& primary, device::De
   const JointGraph& joint = *plan.joint;
   const auto operand = [&](int32_t value) {
     const int32_t stored = plan.problem_value[at(value)];
-    require(
-        stored >= 0 && plan.problem.values[at(stored)].persistent, Code::kUnsupported, "'",
-        joint.values[at(value)].name,
-        "' is packed in a layout of its own by one program of the store, and does not stay on the device");
+    require(stored >= 0 && plan.problem.values[at(stored)].persistent, Code::kUnsupported, "'",
+            joint.values[at(value)].name,
+            "' is packed in a layout of its own by one program of the store, and is not kept on the device");
     return Operand{joint.values[at(value)].desc, plan.plan.value_offsets[at(stored)]};
   };
   ProgramWriter writer;

@@ -31,7 +31,7 @@ void count_homes(const CompiledPlan& plan, Tier tier, CompiledPlan::Memory& memo
     if (value < 0 || counted[at(value)] || !values[at(value)].at_home()) return;
     if (plan.link_tier[at(values[at(value)].home)] != tier) return;
     int64_t* bytes = category(memory, role);
-    require(bytes != nullptr, Code::kInternal, "'", values[at(value)].name, "' has a home in a tier");
+    require(bytes != nullptr, Code::kInternal, "'", values[at(value)].name, "' lives in a tier");
     *bytes += values[at(value)].bytes;
     counted[at(value)] = true;
   };

@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "runtime/base/os/file.h"
+#include "runtime/costs/disk_probe.h"
 #include "runtime/costs/json_parts.h"
 #include "runtime/costs/kept.h"
-#include "runtime/costs/probe/disk_probe.h"
 
 namespace cairn::costs {
 namespace {

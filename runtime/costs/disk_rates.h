@@ -15,9 +15,9 @@ struct DiskRequest {
   std::string kept_in = {};  // as RateRequest::directory
 };
 
-// A link without capacity. Measured once per file system, as long as the file that it is kept in stays: so processes
-// plan alike, whatever else uses the disk while they do, and a run's new directory is not measured anew. A process asks
-// once. nullopt: rates are the model's, or no file can be made or moved there (a plan that goes there says why). Any thread.
+// The link to the disk, without a capacity. It is measured once per file system and kept in a file, so that all processes
+// plan with the same rates, whatever else uses the disk, and a run's new directory is not measured again. A process reads the
+// file once. nullopt: rates are the model's, or no file can be created there (a plan that needs the disk says why). Any thread.
 std::optional<plan::Link> find_disk_link(const DiskRequest& request);
 
 }  // namespace cairn::costs

@@ -8,7 +8,7 @@
 namespace cairn::costs {
 namespace {
 
-// Between two samples by their distance, as NumPy's default does.
+// Interpolates linearly between two samples, as NumPy's default does.
 double quantile(const std::vector<double>& sorted, double q) {
   const double at = q * static_cast<double>(sorted.size() - 1);
   const size_t low = static_cast<size_t>(at), high = std::min(low + 1, sorted.size() - 1);

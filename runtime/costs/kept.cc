@@ -12,7 +12,7 @@
 namespace cairn::costs {
 namespace {
 
-// Another process measures for a second, on a busy machine for some: longer than that it hangs.
+// How long to wait for another process that is measuring. It needs a second, on a busy machine a few; after ten it hangs.
 constexpr int kLooks = 500;
 constexpr useconds_t kBetweenLooks = 20'000;
 

@@ -12,11 +12,12 @@ constexpr double kDiskBytesPerSecond = 1e9;
 constexpr double kLinkLatency = 20e-6;
 constexpr double kHostShare = 0.8;     // of the machine's memory may serve the host tier
 constexpr double kSharedMemory = 0.7;  // both directions at once, through one memory
-constexpr double kProduct = 8;         // operations per byte: above, an op is bound by them
+constexpr double kProduct =
+    8;  // operations per byte: an op with more is limited by operations, not by memory
 constexpr std::string_view kHostTier = "host";
 
 constexpr std::string_view kGpuTypes[] = {"bf16", "f16"};
-// What products in 16 bits take in a run beside what they take in the few milliseconds that rates are measured in: under lasting
+// How much longer products in 16 bits take in a run than in the few milliseconds in which rates are measured: under lasting
 // load a GPU lowers its clock (bench/results/gpu-rates-2026-11-26.md).
 constexpr double kLastingLoad = 1.18;
 
@@ -222,7 +223,7 @@ Sustained Model::sustained() const {
           rate(kOptimizerOp, DType::kF32, {0, kLong})};
 }
 
-// A link of the table in the place of the default, with the default's capacity unless the table has one.
+// The link of the table instead of the default, with the default's capacity unless the table has one.
 plan::Link Model::measured_link(plan::Link otherwise, double stated) const {
   if (table_ == nullptr) return otherwise;
   const auto take = [&](plan::Link link) {

@@ -41,7 +41,7 @@ bool recall(Table& table, const std::string& path, const Machine& here) {
     table.origin.path = path;
     return true;
   } catch (const Error& error) {
-    table.origin.notice = cat("rates were measured anew, what was kept is not used: ", error.what());
+    table.origin.notice = cat("rates were measured again, what was kept is not used: ", error.what());
     return false;
   }
 }
@@ -74,7 +74,7 @@ std::shared_ptr<Table> find(const RateRequest& request) {
   table->rates->machine = request.machine;
   table->origin.source = kRatesMeasured;
   const std::string failed = path.empty()
-                                 ? "neither XDG_CACHE_HOME nor HOME names a directory to keep them in"
+                                 ? "neither $XDG_CACHE_HOME nor $HOME names a directory to keep them in"
                                  : keep(path, to_json(*table->rates));
   if (failed.empty())
     table->origin.path = path;

@@ -9,9 +9,10 @@
 namespace cairn::costs {
 
 // One of these words, or the path of a file to take as it is.
-inline constexpr std::string_view kRatesModel = "model";      // none: the analytic model's own
-inline constexpr std::string_view kRatesCache = "cache";      // kept of earlier, else measured and kept
-inline constexpr std::string_view kRatesMeasure = "measure";  // measured anew, and kept
+inline constexpr std::string_view kRatesModel = "model";  // none: the analytic model's own
+inline constexpr std::string_view kRatesCache =
+    "cache";  // as kept by an earlier process, else measured and kept
+inline constexpr std::string_view kRatesMeasure = "measure";  // measured again, and kept
 
 struct RateRequest {
   Machine machine;  // all of it but the memory's size must be a file's, the library's version too

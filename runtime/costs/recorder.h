@@ -18,15 +18,15 @@ class Recorder {
   // another place meets other caches, so medians are taken per place and averaged over the places.
   void add(const Query& query, double modelled_seconds, size_t occurrence, double seconds);
   // Samples between the two are the ops of one run. Delays fall on other ops in each run, so medians of the
-  // parts add up to less than the median of the whole; ops of runs are therefore scaled, all by the same
-  // factor, such that a run's ops sum up to what runs took, in the median.
+  // parts add up to less than the median of the runs. The ops are therefore all scaled by one factor, so that
+  // they sum up to the median run.
   void begin_run() { runs_.emplace_back(), in_run_ = true; }
   void end_run() { in_run_ = false; }
   // Mean seconds between the ops of one run.
   void add_launch(double seconds) { launches_.push_back(seconds); }
   bool empty() const { return ops_.empty(); }
-  // Puts what was collected into the profile, in the place of entries with the same signature. kLeast: the fastest
-  // samples in the place of medians, and no scaling: what the machine can do, with few runs and others' work on it.
+  // Puts what was collected into the profile; it replaces entries with the same signature. kLeast: the fastest
+  // samples instead of medians, and no scaling: what the machine can do, measured in few runs while other work disturbs.
   enum class Estimate { kMedian, kLeast };
   void merge_into(Profile& profile, Estimate estimate = Estimate::kMedian) const;
 

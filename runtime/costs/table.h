@@ -34,7 +34,7 @@ struct KernelChoice {
 };
 
 struct LinkCost {
-  plan::Link link;                     // capacity_bytes 0: not part of a profile
+  plan::Link link;                     // its capacity_bytes is 0: profiles have no capacities
   double stated_bytes_per_second = 0;  // throttle it was measured under; 0: none
 };
 
@@ -56,14 +56,15 @@ struct DeviceModel {
   double f32_flops_per_second = 0, bf16_flops_per_second = 0, f16_flops_per_second = 0;
   double memory_bytes_per_second = 0;
   double launch_seconds = 0;
-  // Of the machine around it, by what its processors stream through their memory; 0: not known, and nothing is updated there.
+  // The rate at which the processors of the machine around the device stream through their memory; 0: not known, and nothing
+  // is updated on the host.
   double host_memory_bytes_per_second = 0;
-  // The device has memory of its own: leaving for the host frees something, and the CPU's packed forms of
-  // weights are no part of its plans.
+  // The device has memory of its own: offloading to the host frees device memory, and plans have no packed weights,
+  // which are the CPU's.
   bool separate_memory = true;
   std::vector<plan::Link> links;  // capacity_bytes 0: not limited
-  // The disk as the processors around the device read and write it, which no link of the device is in the way of; nothing: as
-  // fast as the link to the disk.
+  // The disk's rates for the processors around the device, which do not go over the device's own link; none: the same as the
+  // device's.
   std::optional<plan::Link> host_disk = {};
 };
 
@@ -71,11 +72,11 @@ struct DeviceModel {
 inline constexpr std::string_view kRatesMeasured = "measured", kRatesCached = "cached", kRatesFile = "file";
 struct RateOrigin {
   std::string source;  // one of those words, or "model"
-  std::string path;    // of the file that they stand in; "": in none
-  std::string notice;  // what somebody should know: why they are not kept, or not taken from where they were
+  std::string path;    // the file that holds them; "": none
+  std::string notice;  // a warning: why they are not kept, or why a file with rates is not used
 };
 
-// One of the three, or none where rates could not be measured.
+// What a plan's seconds come from: one of the three, or none where rates could not be measured.
 struct Table {
   std::optional<Profile> profile;
   std::optional<DeviceModel> model;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{4} << 20;
 
-// Where the chunk at the head of `text` ends: behind the last of several newlines, because text is cut there anyhow;
+// Where the chunk at the head of `text` ends: after the last of several newlines, because text is cut there anyhow;
 // without one at kChunkBytes, but not inside a UTF-8 character.
 size_t chunk_end(std::string_view text) {
   if (text.size() <= kChunkBytes) return text.size();

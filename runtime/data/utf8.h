@@ -62,7 +62,7 @@ inline constexpr uint64_t kSpaceMarkBit = uint64_t{1} << 33, kNewlineBit = uint6
 inline constexpr size_t kPieceBytes = 4096;
 
 // Calls plain(text) and raw(bytes) in order; together they are the text. What is plain is well-formed, has of the
-// reserved characters those in the mask `kept` alone, and at most kPieceBytes bytes. It is cut behind newlines, too.
+// reserved characters those in the mask `kept` alone, and at most kPieceBytes bytes. It is cut after newlines, too.
 template <class Plain, class Raw>
 void split_text(std::string_view text, uint64_t kept, const Plain& plain, const Raw& raw) {
   size_t begin = 0, at = 0;

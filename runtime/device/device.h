@@ -37,7 +37,7 @@ class Block {
   virtual int64_t bytes() const = 0;
   virtual void* address() const = 0;                   // nullptr for disk
   virtual int64_t pinned_bytes() const { return 0; }   // of them, locked in memory
-  virtual int64_t staging_bytes() const { return 0; }  // memory beside them that their copies go through
+  virtual int64_t staging_bytes() const { return 0; }  // other memory that their copies go through
   // Bytes to and from the host program's memory, at once: no queued work may use them meanwhile. Not for
   // disk.
   virtual void write(int64_t offset, const void* from, int64_t bytes) {
@@ -100,11 +100,11 @@ class Queue {
   // From here on submitting and doing so much takes no memory: `works` pieces of work under way, copies of up to `parts`
   // parts. kOutOfMemory, or std::bad_alloc: as before.
   virtual void reserve(size_t /*works*/, size_t /*parts*/) {}
-  // `call`'s spans must stay valid until the work is done (the program owns them). On Lane::kHost: a kernel of the
+  // `call`'s spans must be valid until the work is done (the program owns them). On Lane::kHost: a kernel of the
   // processor's registry for DeviceInfo::host_threads, which brings its threads, and whose operands lie on the host tier.
   virtual void launch(const kernels::Kernel& kernel, const kernels::Call& call) = 0;
   virtual void copy(Location to, Location from, int64_t bytes) = 0;
-  // Several copies between the same two blocks as one piece of work, done in this order. `parts` must stay
+  // Several copies between the same two blocks as one piece of work, done in this order. `parts` must be
   // valid until the work is done (the program owns them).
   virtual void copy(std::span<const Copy> parts) = 0;
   virtual void record(Event& event) = 0;
@@ -136,8 +136,9 @@ struct DeviceInfo {
   std::string processor, isa;  // its parts: identity of a profile
   std::string isa_word;        // the instruction set in use, as CAIRN_ISA names it; a GPU's architecture
   int64_t memory_bytes = 0;
-  int64_t host_memory_bytes = 0;  // that this process may use; 0: they are the same
-  std::string memory_limit;       // what bounds the host's memory below the machine's (MemoryLimit::by)
+  int64_t host_memory_bytes =
+      0;                     // what this process may use of the host; 0: device and host memory are the same
+  std::string memory_limit;  // what bounds the host's memory below the machine's (MemoryLimit::by)
   int threads = 0;
   int host_threads = 0;      // of kernels on the host lane
   bool bf16 = false;         // fast bf16 products
@@ -176,7 +177,7 @@ class Device {
   virtual Ledger& ledger() = 0;
   // kOutOfMemory with the fault (device, host); kIo with the fault (disk: no space, no permission), naming
   // the directory. Host blocks have every page present, pinned where allowed. Disk blocks are files reserved
-  // in full and unlinked at once, so nothing stays behind after a crash; their copies go through a ring of
+  // in full and unlinked at once, so a crash leaves nothing; their copies go through a ring of
   // pinned memory that comes with the block.
   virtual std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) = 0;
   virtual std::shared_ptr<Group> create_group() = 0;

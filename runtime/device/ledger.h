@@ -19,7 +19,7 @@ struct TierCount {
   int64_t peak_live_bytes = 0;
   int64_t peak_height_bytes = 0;  // highest end of any range: what an arena must hold
   int64_t pinned_bytes = 0;       // locked in memory, of the blocks held and (host) of staging
-  int64_t staging_bytes = 0;      // memory beside the blocks through which copies of this tier go
+  int64_t staging_bytes = 0;      // other memory, through which copies of this tier go
 };
 
 // Thread-safe.
@@ -29,7 +29,7 @@ class Ledger {
   void release(Tier tier, int64_t bytes);
   void pin(Tier tier, int64_t bytes);    // negative: no longer
   void stage(Tier tier, int64_t bytes);  // negative: given back
-  // From here on, so many ranges beside those that live now can begin without taking memory.
+  // From now on that many more ranges can begin without an allocation.
   void prepare(size_t ranges);
   // A range of the tier's arena comes to life / ends. kInternal if it overlaps a live range or was not live.
   void begin_range(Tier tier, int64_t offset, int64_t bytes);

@@ -5,11 +5,11 @@
 
 namespace cairn::device {
 
-// The plugin is looked up by name beside the other libraries, and exports
+// The plugin is looked up by name where the other libraries are, and exports
 //   const uint32_t cairn_device_plugin_abi = kPluginAbi;
 //   void cairn_device_plugin_open(std::string_view name, const DeviceOptions&, std::shared_ptr<Device>*
 //   out_device);
-// It stays loaded once opened: its devices' code lives in it.
+// It is never unloaded once opened: it holds its devices' code.
 std::shared_ptr<Device> open_plugin(std::string_view name, const DeviceOptions& options) {
   constexpr const char* kLibrary = "libcairn_cuda.so";
   void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);

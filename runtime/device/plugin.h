@@ -8,7 +8,7 @@
 
 namespace cairn::device {
 
-// Raised by hand with every change of a type that crosses which its size does not show.
+// Raised by hand when a type that library and plugin share changes without a change of its size.
 inline constexpr uint32_t kPluginRevision = 3;
 
 // The plugin exports this number as `cairn_device_plugin_abi`; another one is refused before anything is

@@ -8,7 +8,7 @@ namespace {
 constexpr char kUpdatedInPart[] =
     "the session is lost: memory was refused while parameters were updated, of which some are new and some "
     "are not; "
-    "make the session anew and restore a checkpoint";
+    "make the session again and restore a checkpoint";
 
 // Where values were changed in part. The call under way still says that memory was refused.
 [[noreturn]] void refuse_from_now_on(Store& store, const char* consequence = kUpdatedInPart) {

@@ -26,7 +26,7 @@ void move_gradients(CompiledPlan& rest, const CompiledPlan& from) {
       if (operand.tier == Tier::kDevice) move(operand.offset);
     for (Launch& launch : program.launches) {
       require(launch.workspace_bytes <= now.bytes, Code::kUnsupported, "an update's kernels need ",
-              launch.workspace_bytes, " bytes, and ", now.bytes, " are free beside gradients");
+              launch.workspace_bytes, " bytes, and ", now.bytes, " are free besides gradients");
       if (launch.workspace_bytes > 0) move(launch.workspace_offset);
     }
     for (Range& range : program.ranges)

@@ -176,7 +176,7 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
     l.stopped =
         Error::of_literal(Code::kIo,
                           "the disk tier failed, and there is no memory to go on without it. Parameters "
-                          "and optimizer state are as before: save them and make the session anew");
+                          "and optimizer state are as before: save them and make the session again");
     l.must_start = true;
     throw *l.stopped;
   } catch (const Error& error) {

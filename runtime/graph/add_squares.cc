@@ -1,5 +1,5 @@
-// A gradient's sum of squares where it is known last, so that nobody has to bring it back for the norm: behind the
-// last op of the micro-batch that adds to it. Every micro-batch has them; those of the last one are those of the whole sum.
+// Computes a gradient's sum of squares right after the last op of the micro-batch that adds to it, so that an offloaded gradient
+// need not be fetched again for the norm. Every micro-batch computes them; those of the last one are of the summed gradient.
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {

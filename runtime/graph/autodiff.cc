@@ -4,7 +4,7 @@
 
 #include "runtime/graph/joint_builder.h"
 #include "runtime/graph/shapes.h"
-#include "runtime/ops/gradients/gradients.h"
+#include "runtime/ops/gradients.h"
 
 namespace cairn::graph {
 namespace {
@@ -69,7 +69,7 @@ class Autodiff final : public ops::GradientEmitter {
     node.region = op_->region;
     node.amp_rule = op_->amp_rule;
     inputs.resize(row.inputs.size(), -1);
-    // As of the forward op, an operand that came later is not there where it is left out.
+    // An operand that was added to the row later ("~") is dropped where it is left out, as in the forward op.
     while (!inputs.empty() && inputs.back() < 0 && is_later(row.inputs[inputs.size() - 1].name))
       inputs.pop_back();
     std::vector<TensorDesc> descs(inputs.size());
@@ -147,8 +147,8 @@ class Autodiff final : public ops::GradientEmitter {
     }
   }
 
-  // The loss: output 0 of a fused loss is taken at d loss = 1, or the loss scale, by its own gradient op;
-  // another scalar gets that.
+  // Begins backward at the loss, with d loss = 1 or the loss scale. A fused loss has a gradient op that starts from
+  // that itself; any other scalar gets it as its gradient.
   void seed() {
     int32_t loss = b_.joint.loss;
     const JointOp* producer = nullptr;

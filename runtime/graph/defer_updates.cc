@@ -1,5 +1,6 @@
-// Updates deferred into the next forward part: a parameter is updated where the next micro-batch needs it first, so that its
-// states cross their link beside forward ops. The numbers are the same, as nothing reads the parameter in between.
+// Updates deferred into the next forward part: a parameter is updated right before the op of the next micro-batch that uses it
+// first, so that its states are copied while forward ops run. Nothing reads the parameter before that, so the numbers are the
+// same.
 #include <algorithm>
 
 #include "runtime/graph/joint_builder.h"
@@ -29,7 +30,7 @@ void defer_updates(JointBuilder& builder, const std::set<std::string>& names) {
   for (JointOp& update : joint.ops(kUpdate)) {
     const int32_t parameter = update.out[update_op::kParameter];
     const int32_t user = first[parameter];
-    // Before the first op there is nothing to hide a copy behind.
+    // Before the first op nothing runs that a copy could overlap with.
     if (user < 1 || user >= joint.backward_begin || !names.contains(joint.values[parameter].name)) {
       rest.push_back(std::move(update));
       continue;

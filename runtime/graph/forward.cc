@@ -15,7 +15,7 @@ using ops::OpCode;
 
 class Forward {
  public:
-  // wide: by value of the graph, parameters that stay as they are declared.
+  // wide: by value of the graph, parameters that keep their declared type.
   Forward(JointBuilder& builder, DType parameters, const std::vector<bool>& wide)
       : b_(builder), amp_(builder.joint.amp), parameters_(parameters), wide_(wide) {}
 
@@ -104,7 +104,7 @@ class Forward {
         }
         value = cast(value, DType::kF32);
       }
-      // What stays float32 beside half activations may itself be a half activation: a bias, the other term.
+      // An operand that may be float32 next to half activations may also be a half activation: a bias, the other term.
       if (value >= 0 && dtype && (!row.inputs[i].stays_full() || *dtype == DType::kF32)) {
         const DType is = b_.desc(value).dtype;
         if ((is == DType::kF32 || is == narrow_) && is != *dtype) value = cast(value, *dtype);
@@ -114,7 +114,7 @@ class Forward {
       node.in.push_back(value);
       if (value >= 0) descs[i] = b_.desc(value);
     }
-    // Where the output's dtype is an attribute, no operand says it: a table that is looked up stays float32.
+    // No operand gives the output's dtype where it is an attribute: a table that is looked up is float32, its rows are not.
     if (dtype && row.has_attr("dtype") && descs[0].dtype == DType::kF32 && !node.attrs.has("dtype"))
       node.attrs.set("dtype", std::string(dtype_name(*dtype)));
     const std::vector<TensorDesc> out = infer_shapes(b_.forward, row, node.attrs, node.in, descs);
@@ -152,7 +152,7 @@ class Forward {
     return id;
   }
 
-  // Outputs stay where the host can read them, whatever bytes they are a view of.
+  // Outputs get bytes of their own, which the host can read, even where they are a view of another value.
   void output(int32_t value) {
     for (int32_t v = value;; v = b_.joint.values[v].alias_of) {
       if (!is_persistent(b_.joint.values[v].role)) b_.joint.values[v].role = Role::kOutput;
@@ -160,7 +160,7 @@ class Forward {
     }
   }
 
-  // As the graph declares it, under the name that the host gave.
+  // Makes a value an output, with the dtype that the graph declares, under the name that the host gave.
   void keep(ValueId v) {
     const int32_t narrow = current_[v];
     // A parameter is read as what the graph declares anyway.

@@ -108,7 +108,7 @@ std::string Graph::digest() const {
   for (const Value& v : values_)
     text += cat(v.name, ' ', to_string(v.desc), ' ', static_cast<int>(v.kind), v.parameter.frozen,
                 v.parameter.decay, '\n');
-  // Policies stay out: they change no number, so a run may resume under others.
+  // Policies are not part of the text: they change no number, so a run may resume under others.
   for (const Region& r : regions_) text += cat(r.name, '\n');
   for (const Op& op : ops_) {
     text += cat(ops::name(op.code), ' ', op.region);

@@ -16,8 +16,9 @@ struct Pair {
   size_t reads, other, into;
 };
 
-// The gradient of an activation multiplies what it reads first by the derivative at what it reads second, so
-// a product's operand for that argument takes the latter. An addition's other operand becomes an addend.
+// Two ops that one op can replace. An activation's gradient multiplies its first operand by the derivative at its second: the
+// product that makes the first gets the second as its argument operand. After a product, an addition's other operand
+// becomes the product's addend.
 void add_pairs(const ops::OpRow& maker, size_t into, std::vector<Pair>& pairs) {
   if (maker.inputs[into].role == ops::OperandRole::kArgument) {
     OpCode last = OpCode::kCount;

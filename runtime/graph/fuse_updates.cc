@@ -1,13 +1,13 @@
 // Updates fused into backward. A parameter whose gradient one op writes is updated after that op and after
 // the last op that may still need the parameter; its gradient does not outlive that.
 //
-// "May need" looks through recomputing: a plan may run a forward op again for whatever backward op reads what
-// it makes, directly or through other forward ops that run again, too. Backward ops of such a graph are never
-// run again (lower.cc), so the last op in need of a value v is
+// "May need" includes recomputation: a plan may run a forward op again for any backward op that reads its
+// output, directly or through other forward ops that run again, too. Backward ops of such a graph are never
+// run again (lower.cc), so the last op that needs a value v is
 //   need(v) = max over readers o of v:  o, and need(y) for each output y of o if o is a forward op that may
 //   run again.
 //
-// A parameter that another processor updates keeps its gradient, behind whose last writer stand the squares.
+// A parameter that another processor updates keeps its gradient. Its sum of squares follows the gradient's last writer.
 #include <algorithm>
 
 #include "runtime/graph/joint_builder.h"
@@ -27,7 +27,8 @@ class UpdateFuser {
     after_.resize(joint_.ops().size());
     find_needs();
     add_gate();
-    // One slot each: they are made in another order than the norm adds them up in.
+    // Each gradient's sum of squares gets a value of its own. Backward computes them in another order than the one in which
+    // the norm adds them up, and the order of that sum must not depend on the plan.
     std::vector<JointOp> norms, updates;
     for (size_t i = 0; i < joint_.ops(kUpdate).size(); ++i) {
       JointOp &norm = joint_.ops(kGradientNorm)[i], &update = joint_.ops(kUpdate)[i];
@@ -43,7 +44,8 @@ class UpdateFuser {
         updates.push_back(reads_scale(slot, std::move(update)));
         norm.backward = true;
         std::vector<JointOp>& behind = after_[last_writer(slot.gradient)];
-        behind.insert(behind.begin(), std::move(norm));  // one with the writer, so before all else
+        behind.insert(behind.begin(),
+                      std::move(norm));  // right after the gradient's writer, before what else follows it
       } else {
         norms.push_back(std::move(norm)), updates.push_back(std::move(update));
       }
@@ -100,7 +102,7 @@ class UpdateFuser {
     fail(Code::kInternal, "a gradient that no op writes");
   }
 
-  // Opens as soon as loss and weight are known.
+  // Adds the op that decides whether the step is updated or skipped; it runs as soon as loss and weight are known.
   void add_gate() {
     JointOp op;
     op.code = OpCode::k_grad_scale;

@@ -68,7 +68,7 @@ struct CustomOp {
   std::string name;
   int inputs = 0, outputs = 0;  // 1..4 each
   bool recomputable = true;     // deterministic and without side effects
-  bool bound = true;            // false: of a file, which says the name alone; bind() gives it its callbacks
+  bool bound = true;  // false: read from a file, which has its name but no callbacks; bind() sets these
   std::function<bool(std::span<const TensorDesc> in, std::span<TensorDesc> out)> shape;
   std::function<int64_t(std::span<const TensorDesc> in)> workspace_bytes;  // may be empty: 0
   std::function<bool(std::span<const Tensor> in, std::span<const Tensor> out, void* workspace)> forward;

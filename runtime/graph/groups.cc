@@ -33,7 +33,7 @@ ParameterGroup group_of(std::string_view optimizer, std::string pattern) {
   return group;
 }
 
-// The pattern of the group that has what `group` leaves over; "": it leaves nothing.
+// The pattern of the group with the parameters that the optimizer of `group` does not take; "": it takes all.
 std::string rest_of(const ParameterGroup& group) {
   const std::string_view other = group.optimizer->otherwise;
   return other.empty() ? "" : cat(group.pattern, '/', other);
@@ -45,7 +45,8 @@ bool is_rest(std::span<const ParameterGroup> groups, std::string_view pattern) {
   });
 }
 
-// A group for what each one leaves over, behind all others; one that is given by that pattern is it already.
+// Adds a group for the parameters that each group's optimizer does not take, after all others. A group that was given with that
+// pattern is already the one.
 void add_rests(std::vector<ParameterGroup>& groups, std::span<const GroupOptions> given) {
   const std::vector<ParameterGroup> own = groups;
   for (const ParameterGroup& group : own) {

@@ -32,9 +32,9 @@ struct JointBuilder {
     joint.values.push_back(std::move(value));
     return static_cast<int32_t>(joint.values.size()) - 1;
   }
-  // Values that no op names any more; ids behind them move down. Before there are slots and packed weights.
+  // Removes values that no op names any more; later ids become smaller. Only before slots and packed weights are added.
   void drop_values(const std::vector<bool>& dead);
-  // behind: per op of the micro-batch, what is to follow it.
+  // behind: for each op of the micro-batch, the ops to insert after it.
   void insert(std::vector<std::vector<JointOp>> behind);
   const TensorDesc& desc(int32_t value) const { return joint.values[value].desc; }
   bool trainable(int32_t value) const {
@@ -48,16 +48,16 @@ struct JointBuilder {
 void add_forward(JointBuilder& builder, DType parameters);
 // Backward ops, gradients of parameters, backward_begin.
 void add_backward(JointBuilder& builder);
-// Pairs of backward ops that one op can do.
+// Replaces pairs of backward ops that one op can compute.
 void fuse_backward(JointBuilder& builder);
-// Weights in parts; Behind slots and optimizer.
+// Weights of a large vocabulary in parts; runs after add_slots and add_optimizer.
 void slice_parameters(JointBuilder& builder, const PartRows& parts);
 // Packed forms of weights, for backends that have them.
 void add_packed_weights(JointBuilder& builder, const JointOptions& options);
-// Moves updates into the backward part: after everything else, as it asks who reads a weight. beside_backward:
-// JointOptions::updates_beside_backward.
+// Moves updates into the backward part. It runs after all other passes, as it needs to know which ops read a weight.
+// beside_backward: JointOptions::updates_beside_backward.
 void fuse_updates(JointBuilder& builder, const std::set<std::string>& beside_backward);
-// The squares of gradients, behind what writes them last; the norm's own ops stay.
+// Adds sums of squares after the last op that writes each gradient. The ops that compute the norm from them remain.
 void add_squares(JointBuilder& builder);
 // Moves updates of these parameters before the ops that use them first.
 void defer_updates(JointBuilder& builder, const std::set<std::string>& names);
@@ -65,7 +65,7 @@ void defer_updates(JointBuilder& builder, const std::set<std::string>& names);
 void add_slots(JointBuilder& builder, DType parameters);
 // States, scratch, norm and updates of the optimizers.
 void add_optimizer(JointBuilder& builder, const OptimizerOptions& options);
-// Of all that persists; last, when it is known what does.
+// Lists the states (JointGraph::states) of all values that persist; runs last, when these are known.
 void list_states(JointBuilder& builder);
 
 // groups.cc: the groups with their hyper-parameters checked; by value of the graph, the group of a parameter.

@@ -1,5 +1,5 @@
 // A weight that lookups and fused losses use, in parts: each of these ops becomes one for every part, in the order of the rows.
-// The parameter itself stays what the host, the optimizer and checkpoints know.
+// The host, the optimizer and checkpoints still see one parameter.
 #include <algorithm>
 
 #include "runtime/graph/joint_builder.h"
@@ -18,7 +18,7 @@ constexpr Use kUses[] = {{OpCode::k_embedding, 0, -1},
                          {OpCode::k_embedding_grad, -1, 0},
                          {OpCode::k_linear_cross_entropy, 1, -1},
                          {OpCode::k_linear_cross_entropy_grad, 1, 3}};
-// Operands of the two losses.
+// Positions of operands and outputs of the two loss ops.
 constexpr size_t kX = 0, kTargets = 2, kWeights = 3, kScale = 5, kDx = 2, kDw = 3;
 constexpr int kClassWeights = 4, kClassWeightsOfGrad = 6;
 
@@ -26,7 +26,8 @@ int32_t at(const std::vector<int32_t>& list, int i) {
   return i >= 0 && static_cast<size_t>(i) < list.size() ? list[static_cast<size_t>(i)] : -1;
 }
 
-// A loss that parts do not make: they know neither the mean of a row's logits nor weights of classes.
+// A loss that cannot be computed in parts of the vocabulary: with smoothing it needs the mean of a row's logits, or it has
+// weights of classes, and a part sees neither.
 bool needs_all_classes(const JointOp& op) {
   if (op.code == OpCode::k_linear_cross_entropy && at(op.in, kClassWeights) >= 0) return true;
   if (op.code == OpCode::k_linear_cross_entropy_grad && at(op.in, kClassWeightsOfGrad) >= 0) return true;

@@ -200,7 +200,8 @@ bool converts(const TensorDesc& stored, const TensorDesc& wanted) {
   return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype);
 }
 
-// at: of the piece's first byte in a tensor of `type`. wide: room for its elements.
+// Writes a piece of a stored tensor into a value of another type. at: the piece's first byte in the tensor of `type`. wide: a
+// buffer that is used again.
 void write_converted(engine::Session& session, int32_t value, DType type, int64_t at,
                      std::span<const std::byte> bytes, std::vector<float>& wide) {
   const int64_t width = dtype_bytes(type);

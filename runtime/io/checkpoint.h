@@ -26,13 +26,13 @@ struct Extras {
 // Files of an older checkpoint there that no save wrote are kept. No temporary copy of tensors in memory.
 void save(step::Stepper& stepper, const std::filesystem::path& directory, const Extras& extras);
 
-// Deletes a checkpoint, in one step for those who look: the directory is gone, or as it was. Only the files
-// that its manifest lists, never through a link; if others are there, they stay, and the directory with them:
-// false. kNotFound, kInvalidArgument (a link, no directory), kCorruptFile (nobody knows what is ours), kIo.
+// Deletes a checkpoint atomically: a reader sees the directory as it was, or none. Deletes only the files
+// that the manifest lists, and never through a link. Returns false if other files are there: they and the directory are
+// kept. kNotFound, kInvalidArgument (a link, no directory), kCorruptFile (the manifest cannot be read), kIo.
 bool remove_checkpoint(const std::filesystem::path& directory);
 
 // An opened checkpoint: structure and the host's files verified, tensors checked when they are read. The
-// tensors' file stays open: what is read is what was opened, whatever takes its place.
+// tensors' file is kept open, so later reads see the file that was opened, even if another replaces it.
 class Checkpoint {
  public:
   explicit Checkpoint(const std::filesystem::path& directory);

@@ -324,7 +324,7 @@ std::vector<std::byte> encode_graph(const Graph& graph) {
   for (const graph::Region& r : graph.regions())
     regions.push_back(fb::CreateGraphRegion(to, to.CreateString(r.name), r.parent,
                                             static_cast<uint8_t>(r.policy), to.CreateString(r.offload_tier)));
-  // A file without any has the bytes that it had before there were any in files.
+  // A graph without custom ops leaves the field out: so its file has the same bytes as one written by a version without the field.
   Offset<flatbuffers::Vector<Offset<fb::GraphCustom>>> stored_customs;
   std::vector<Offset<fb::GraphCustom>> customs;
   for (const graph::CustomOp& c : graph.customs())

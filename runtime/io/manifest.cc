@@ -15,7 +15,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Readers that know no groups take AdamW's hyper-parameters from the options.
+// A hyper-parameter of AdamW for the options: older readers, which know no groups, take it from there.
 double adamw(const step::State& s, std::string_view hyper) {
   const ops::OptimizerRow& row = ops::optimizer("adamw");
   const auto index = static_cast<size_t>(row.hyper(hyper));

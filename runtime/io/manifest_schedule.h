@@ -16,7 +16,7 @@ struct SavedSchedules {
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::ManifestSchedule>>> list = {};
 };
 
-// A single schedule that the number says whole is saved as before there were others.
+// A single schedule that its number describes fully is saved in the form of the first versions, which older readers know.
 SavedSchedules encode_schedules(flatbuffers::FlatBufferBuilder& to, const step::Schedule& schedule);
 // kCorruptFile: an unknown schedule or parameter, or a value out of range.
 std::vector<step::Stage> decode_schedules(const fb::ManifestOptions& from, Budget& budget);

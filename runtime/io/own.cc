@@ -54,7 +54,7 @@ OwnFiles own_files(std::vector<std::string> brought) {
     if (content) try {
         files = files_of(decode_manifest(content->bytes()), brought);
       } catch (const Error& error) {
-        // A damaged manifest tells no names: files beside the two stay.
+        // A damaged manifest names no files: all but the manifest and the tensors are kept.
         require(abandoned || has_identifier(content->bytes(), kManifestIdentifier), Code::kInvalidArgument,
                 refused, "its '", kManifestName, "' is not of a checkpoint; save under another name");
       }

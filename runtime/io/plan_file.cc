@@ -133,7 +133,7 @@ plan::Plan read_plan(const fb::Plan& from, Budget& budget) {
   p.value_offsets = list_of(from.value_offsets(), budget);
   p.home_offsets = list_of(from.home_offsets(), budget);
   if (p.home_offsets.empty())
-    p.home_offsets.assign(p.value_offsets.size(), -1);  // written before there were homes
+    p.home_offsets.assign(p.value_offsets.size(), -1);  // a file from before values could live in tiers
   const uint64_t values = count_of(from.values(), kMaxValues, "values", budget);
   for (uint32_t i = 0; i < values; ++i) {
     const fb::PlanValue& v = *from.values()->Get(i);

@@ -47,7 +47,7 @@ bool remove_checkpoint(const fs::path& directory) {
           "cannot open ", where, ": ", last_error());
   const OwnFiles own = own_files({});
   finish_removals(place, own);
-  // Decoded strictly: without a manifest that is whole, nobody knows what is ours.
+  // Decoded strictly: only a complete manifest says which files may be deleted.
   try {
     const InputFile manifest(opened.get(), kManifestName, directory / kManifestName);
     decode_manifest(FileContent(manifest, kMaxFlatBufferBytes).bytes());

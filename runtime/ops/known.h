@@ -7,7 +7,7 @@
 namespace cairn::ops {
 
 // "; did you mean 'linear'? (known: add attention ...)" for "liner"; without the question where nothing is
-// near. `own`: ops of the graph's own, which are listed behind those that all graphs know.
+// near. `own`: ops of the graph's own, which are listed after those that all graphs know.
 std::string known_ops(std::string_view name, std::span<const std::string> own = {});
 
 }  // namespace cairn::ops

@@ -64,8 +64,8 @@ inline constexpr uint32_t kReads_x = IN(0), kReads_y = OUT(0);  // by the column
 // What an operand is to those that know only rows.
 enum class OperandRole : uint8_t {
   kData,    // an activation, a gradient, a scalar
-  kWeight,  // "weight": rows of a parameter, float32 beside activations of any dtype
-  kWide,    // "wide": may be float32 beside other activations: biases, norm parameters, statistics
+  kWeight,  // "weight": rows of a parameter, float32 with activations of any dtype
+  kWide,    // "wide": may be float32 with other activations: biases, norm parameters, statistics
   kIndex,   // "index": integers that number entries of a vocabulary (Lookup)
   kState,   // "state" (outputs): read and written in place
   kAddend,  // "addend": added to output 0, and optional; an addition that follows may hand its other operand
@@ -109,7 +109,7 @@ struct ShapeQuery {
 };
 using ShapeRule = void (*)(const ShapeQuery&);
 
-class GradientEmitter;  // runtime/ops/gradients/gradients.h
+class GradientEmitter;  // runtime/ops/gradients.h
 using GradientRule = void (*)(GradientEmitter&);
 
 // Work of one run, for the analytic cost model: floating-point operations and bytes moved.
@@ -154,7 +154,7 @@ const OpRow& with(Trait trait);  // the one row that has it
 struct PackedUse {
   int weight, into;
   std::string_view use;
-  int only_with = -1;  // an operand without which this one has to stay plain
+  int only_with = -1;  // an operand without which this one must not be packed
 };
 std::vector<PackedUse> packed_uses(const OpRow& row);
 

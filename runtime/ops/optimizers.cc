@@ -81,7 +81,7 @@ std::optional<TensorDesc> udynamic8(const TensorDesc& parameter) {
   return in_blocks(parameter, DType::kUDynamic8);
 }
 
-// What is left of a tensor of two dimensions or more without its dimension `axis`, counted from the end.
+// The shape of a tensor of two dimensions or more without its dimension `axis`, counted from the end.
 std::optional<TensorDesc> without(const TensorDesc& parameter, int axis) {
   const Shape& shape = parameter.shape;
   if (shape.rank < 2) return std::nullopt;
@@ -177,7 +177,7 @@ const std::vector<OptimizerRow>& optimizer_table() {
   return rows;
 }
 
-// Hyper-parameters that have a meaning only beside others, as torch.optim refuses them.
+// Hyper-parameters that have a meaning only together with others; torch.optim refuses them, too.
 struct Needs {
   std::string_view optimizer, hyper, other;
   bool zero;  // whether `other` must be 0; else it must not be

@@ -1,6 +1,6 @@
 // Declares every shape rule and gradient rule that ops.def names; a nullptr column declares nothing.
 #pragma once
-#include "runtime/ops/gradients/gradients.h"
+#include "runtime/ops/gradients.h"
 
 namespace cairn::ops {
 

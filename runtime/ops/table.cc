@@ -91,7 +91,7 @@ constexpr AmpRow kAmpClasses[] = {
 };
 
 struct OpTable {
-  std::deque<std::string> texts;  // that rows show; they stay where they are
+  std::deque<std::string> texts;  // that rows point to; elements of a deque do not move
   std::vector<OpRow> rows;
 };
 
@@ -112,7 +112,7 @@ OpTable make_op_table() {
   return table;
 }
 
-// Made once, by whichever thread comes first; where memory is refused nothing of it stays.
+// Made once, by the first thread that calls; if memory is refused, nothing is kept.
 const std::vector<OpRow>& op_table() {
   static const OpTable table = make_op_table();
   return table.rows;

@@ -41,7 +41,7 @@ double attention_flops(const TensorDesc& y, const Attrs* attrs, double products)
 
 }  // namespace
 
-// A lookup reads the rows it takes, not its whole table.
+// A lookup reads the rows it takes, not all of its table.
 Work work_lookup(const OpRow&, Descs in, Descs out, const Attrs*) {
   return {0, bytes(in.subspan(1)) + 2 * bytes(out)};
 }

@@ -51,10 +51,10 @@ void check_values(const Problem& p) {
     bytes(p.ops[i].workspace_bytes, "ops", i, "workspace_bytes");
     int64_t all;
     require(!__builtin_add_overflow(sum, p.ops[i].workspace_bytes, &all), kBad, "ops[", i, "] '",
-            p.ops[i].name, "': the workspace beside all values overflows 64 bits");
+            p.ops[i].name, "': the workspace and all values overflow 64 bits");
     require(all - persistent <= kMostBytes, kBad, "ops[", i, "] '", p.ops[i].name,
-            "': the workspace beside all values that come and go has ", all - persistent, " bytes; at most ",
-            kMostBytes, " are planned with");
+            "': the workspace and all values that are not persistent have ", all - persistent,
+            " bytes; at most ", kMostBytes, " are planned with");
   }
 }
 
@@ -111,7 +111,7 @@ void check_ops(const Problem& p) {
       require(v >= 0 && v < values, kBad, "ops[", i, "].outputs[", k, "]: no value ", v);
       if (p.values[v].home >= 0) {
         require(!p.ops[i].recomputable, kBad, "ops[", i, "].outputs[", k, "]: '", p.ops[i].name,
-                "' changes '", p.values[v].name, "', which has a home, and so may not be recomputable");
+                "' changes '", p.values[v].name, "', which lives in a tier, and so may not be recomputable");
         // Ops may change it one after the other, but a run has one place for it.
         require(changer[v] != static_cast<int32_t>(i), kBad, "ops[", i, "].outputs[", k, "]: '",
                 p.ops[i].name, "' names '", p.values[v].name, "' twice");
@@ -146,7 +146,8 @@ void check_ops(const Problem& p) {
   for (size_t i = 0; i < p.values.size(); ++i)
     require(p.values[i].persistent || p.values[i].home >= 0 || maker[i] >= 0, kBad, "values[", i, "] '",
             p.values[i].name,
-            "' is made by no op and not persistent, and has no home (which the form cairn.problem/2 has)");
+            "' is made by no op and not persistent, and lives in no tier (a 'home', which the form "
+            "cairn.problem/2 has)");
 }
 
 void check_homes(const Problem& p) {
@@ -154,16 +155,16 @@ void check_homes(const Problem& p) {
   for (size_t i = 0; i < p.values.size(); ++i) {
     const Value& v = p.values[i];
     require(v.home >= -1 && v.home < static_cast<int32_t>(p.links.size()), kBad, "values[", i, "] '", v.name,
-            "': its home ", v.home, " is none of ", p.links.size(), " links");
+            "': its 'home' ", v.home, " is none of ", p.links.size(), " links");
     require(v.home_seconds >= 0 && std::isfinite(v.home_seconds) && (v.home >= 0 || v.home_seconds == 0),
             kBad, "values[", i, "] '", v.name, "': home_seconds ", v.home_seconds,
-            " is not a number of seconds of a value with a home");
-    require(!v.fresh || v.home >= 0, kBad, "values[", i, "] '", v.name, "' is fresh, and has no home");
+            " is not a number of seconds of a value that lives in a tier");
+    require(!v.fresh || v.home >= 0, kBad, "values[", i, "] '", v.name, "' is fresh, and lives in no tier");
     if (!v.at_home()) continue;
     const Link& link = p.links[v.home];
     bytes[v.home] += v.bytes;
     require(bytes[v.home] <= link.capacity_bytes, kBad, "values[", i, "] '", v.name, "': the tier '",
-            link.tier, "' is full: of what has its home there, ", bytes[v.home], " bytes and more, it holds ",
+            link.tier, "' is full: of what lives there, ", bytes[v.home], " bytes and more, it holds ",
             link.capacity_bytes);
   }
 }

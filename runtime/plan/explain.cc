@@ -28,19 +28,19 @@ std::string reason(const Problem& p, const Index& index, const Rules& rules, int
   switch (decision) {
     case Decision::kRecompute:
       if (rules.policy[v] == Policy::kRecompute) return cat("policy RECOMPUTE of ", policy);
-      return cat("made again by '", p.ops[maker].name, "': ", human_seconds(p.ops[maker].seconds),
+      return cat("recomputed by '", p.ops[maker].name, "': ", human_seconds(p.ops[maker].seconds),
                  limited ? " to fit the budget" : " while copies are under way");
     case Decision::kOffload:
       if (rules.policy[v] == Policy::kOffload) return cat("policy OFFLOAD of ", policy);
       return limited ? "leaves over the link to fit the budget"
-                     : "leaves over the link, behind others' copies";
+                     : "leaves over the link, after others' copies";
     default:
       break;
   }
   const bool read_later = index.first_backward[v] >= 0;
   if (rules.policy[v] == Policy::kKeep) return cat("policy KEEP of ", policy);
   if (rules.policy[v] == Policy::kOffload && read_later)
-    return cat("stays in spite of OFFLOAD of ", policy, ": under a page, or no room in the tier");
+    return cat("kept in spite of OFFLOAD of ", policy, ": under a page, or no room in the tier");
   if (rules.policy[v] == Policy::kRecompute && read_later)
     return p.ops[maker].recomputable ? cat("what ", policy, " is recomputed for, or read by others")
                                      : cat("'", p.ops[maker].name, "' may not run again");
@@ -182,7 +182,7 @@ void fail_over_budget(const Problem& p, const Index& index, const Plan& smallest
   }
   throw Error(Code::kOverBudget,
               cat("no plan fits a budget of ", p.budget_bytes, " bytes; the smallest budget that does is ",
-                  smallest.arena_bytes, " bytes. Its peak is ", where, ", beside ", index.persistent_bytes,
+                  smallest.arena_bytes, " bytes. Its peak is ", where, ", with ", index.persistent_bytes,
                   " persistent bytes; the largest values alive there: ", list.empty() ? "none" : list),
               fault);
 }

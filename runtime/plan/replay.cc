@@ -113,8 +113,8 @@ class Replay {
       const Value& value = p_.values[v];
       const int64_t place = plan_.home_offsets.empty() ? -1 : plan_.home_offsets[v];
       if (value.home < 0 || place < 0) {
-        must(!value.at_home(), "'", value.name, "' has no place at its home");
-        must(place == -1, "'", value.name, "' has a place at a home that it does not have");
+        must(!value.at_home(), "'", value.name, "' has no place in its tier");
+        must(place == -1, "'", value.name, "' has a place in a tier that it does not live in");
         continue;
       }
       tiers_[value.home].take(value.name, place, value.bytes, 0);
@@ -130,7 +130,7 @@ class Replay {
     for (size_t v = 0; v < p_.values.size(); ++v)
       if (state_[v].lives_at_home)
         must(!state_[v].here && !state_[v].changed, "'", p_.values[v].name,
-             "' is not at its home when the plan ends");
+             "' is not in its tier when the plan ends");
   }
   bool persists(int32_t v) const { return p_.values[v].persistent && !state_[v].lives_at_home; }
 
@@ -151,7 +151,7 @@ class Replay {
     const auto count = static_cast<int32_t>(run ? p_.ops.size() : p_.values.size());
     must(step.index >= 0 && step.index < count, "no ", run ? "op " : "value ", step.index);
     if (run) return take_run(step, s);
-    must(!persists(step.index), "'", name(step.index), "' is persistent and stays");
+    must(!persists(step.index), "'", name(step.index), "' is persistent and is never freed");
     if (step.kind == StepKind::kOut || step.kind == StepKind::kIn || step.kind == StepKind::kDrop)
       must(step.tier >= 0 && step.tier < static_cast<int32_t>(p_.links.size()), "no link ", step.tier);
     State& v = state_[step.index];
@@ -209,11 +209,10 @@ class Replay {
   bool take_homed(const Step& step, State& v, const std::string& who) {
     const int32_t home = p_.values[step.index].home;
     must(step.kind != StepKind::kDrop, "'", who, "' lives in the tier, and is not dropped there");
-    must(step.kind == StepKind::kFree || !v.here || step.tier == home, "'", who,
-         "' has its home in another tier");
+    must(step.kind == StepKind::kFree || !v.here || step.tier == home, "'", who, "' lives in another tier");
     if (step.kind == StepKind::kFree)
-      must(!v.changed, "'", who, "' was changed, and is freed before it is home");
-    if (step.kind == StepKind::kIn) must(!v.changed, "'", who, "' was changed, and has not come home");
+      must(!v.changed, "'", who, "' was changed, and is freed before it is in its tier");
+    if (step.kind == StepKind::kIn) must(!v.changed, "'", who, "' was changed, and is not in its tier");
     if (step.kind == StepKind::kWaitOut) v.changed = false;
     if (step.kind != StepKind::kOut) return false;
     must(v.here && !v.coming, "'", who, "' is not complete on the device");

@@ -25,10 +25,10 @@ struct Layers {
   int32_t count = 0;
 };
 
-// keep_all; per_layer: what a layer makes for itself is made again in backward; sqrt_n: the same for groups
+// keep_all; per_layer: what a layer computes for itself is recomputed in backward; sqrt_n: the same for groups
 // of about the square root of the layers (Chen et al., arXiv 1604.06174). Each is the plan, without a budget, of the
 // problem with the policy RECOMPUTE for its layers or groups, and no other regions: what a model takes that is written
-// so. Policies, links and the budget are ignored. What may not be made again stays; each op runs at most twice. other: the same
+// so. Policies, links and the budget are ignored. What may not be recomputed is kept; each op runs at most twice. other: the same
 // model in another form, with ops in place or without; of each the one counts that takes less memory, or else has more ops.
 std::vector<Baseline> baselines(const Problem&, const Problem* other = nullptr);
 

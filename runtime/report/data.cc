@@ -146,7 +146,7 @@ std::vector<Sample> sample_memory(const Problem& p, const Index& index, const Pl
     now.bytes[categories.workspace()] = 0;
     time = end;
   }
-  for (Sample& sample : samples)  // behind the last step, or without any
+  for (Sample& sample : samples)  // after the last step, or without any
     if (sample.step < 0) sample = now;
   return samples;
 }

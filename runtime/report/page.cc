@@ -54,7 +54,7 @@ th[aria-sort=ascending] button::after { content: " \2191" } th[aria-sort=descend
 std::string_view page_script() {
   return R"(
 'use strict';
-(() => {  // hovers: at once, and beside the pointer
+(() => {  // hovers: at once, next to the pointer
   const tip = document.createElement('div');
   tip.id = 'tip';
   tip.hidden = true;

@@ -1,4 +1,4 @@
-// The trade-off curve: what the solver makes of a problem under many budgets, beside what people do by hand.
+// The trade-off curve: what the solver makes of a problem under many budgets, and what checkpointing by hand takes.
 #pragma once
 #include <string>
 #include <vector>

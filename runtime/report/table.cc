@@ -50,7 +50,7 @@ void column(std::string& out, std::string_view name, const List& list, const Eac
   out += ']';
 }
 
-// {"name": [...], "bytes": [...], ...}; region, decision and reason are numbers of the lists behind.
+// {"name": [...], "bytes": [...], ...}; region, decision and reason are indices of the lists that follow.
 std::string data(const Problem& p, const Index& index, const Plan& plan, const std::vector<size_t>& rows) {
   std::string out = "{";
   Words regions, decisions, reasons;

@@ -9,7 +9,7 @@
 namespace cairn::step {
 
 namespace {
-// Below it the factor that takes the scale away again is more than float32 holds.
+// Below it the factor that undoes the scale is more than float32 can hold.
 constexpr double kLeast = 1e-30;
 }  // namespace
 
@@ -37,7 +37,7 @@ void LossScale::update(const LossScaleOptions& o, bool finite) {
   }
   if (++finite_steps < o.interval) return;
   finite_steps = 0;
-  // In float32, as PyTorch, where a scale that is no longer finite does not grow.
+  // In float32, as PyTorch does. A scale that would no longer be finite does not grow.
   if (std::isfinite(static_cast<float>(scale * o.growth))) scale *= o.growth;
 }
 

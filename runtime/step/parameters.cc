@@ -165,7 +165,7 @@ std::vector<char> orthogonal(const graph::ParameterOptions& options, const Tenso
   return out;
 }
 
-// A device of its own has no processors, so the machine's are free.
+// Threads for work on the host. With a device with memory of its own all processors of the machine are free.
 int threads_for(const device::DeviceInfo& info) {
   return info.host_reaches ? std::max(1, info.threads) : usable_processors();
 }

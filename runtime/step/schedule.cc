@@ -68,7 +68,7 @@ void check_values(const Schedule& s) {
               ": the steps at which it changes, ascending");
       for (size_t k = 1; k < stage.list.size(); ++k)
         require(stage.list[k] > stage.list[k - 1], Code::kInvalidArgument, row.name, ": ", parameter.name,
-                " has ", steps(stage.list[k]), " behind ", steps(stage.list[k - 1]),
+                " has ", steps(stage.list[k]), " after ", steps(stage.list[k - 1]),
                 "; every one must be larger");
     }
     row.check(stage.values);

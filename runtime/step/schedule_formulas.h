@@ -8,14 +8,14 @@ namespace cairn::step {
 // What the update of one step gets.
 struct SchedulePoint {
   double rate = 0;
-  std::optional<double> momentum = {};  // or beta1; without: the group's own
+  std::optional<double> momentum = {};  // of SGD, or beta1 of Adam; none: the group's own holds
 };
 
 // What a formula reads. `values` are in the order of the row's parameters, words by their numbers.
 struct Stretch {
   double rate = 0, minimum_rate = 0;
   double length = 0;  // in steps; 0: unknown
-  double warmup = 0;  // steps of the warm-up before the whole schedule
+  double warmup = 0;  // steps of the warm-up before the first schedule
   std::span<const double> values = {};
   std::span<const double> list = {};  // of the parameter that is a list
 };

@@ -200,7 +200,7 @@ void Stepper::configure(const Options& options) {
   check_options(options, *session_->plan().joint);
   check_schedule(options.schedule);
   std::vector<graph::ParameterGroup> groups = groups_with(options);
-  Options taken = options;  // all memory is there before anything changes
+  Options taken = options;  // copied first: if memory is refused, nothing has changed
   taken.seed = state_.options.seed;
   state_.groups = std::move(groups);
   state_.options = std::move(taken);
@@ -222,7 +222,7 @@ void Stepper::check(const State& state) const {
 
 void Stepper::restore(const State& state) {
   check(state);
-  State taken = state;  // all memory is there before anything changes
+  State taken = state;  // copied first: if memory is refused, nothing has changed
   if (taken.groups.empty()) taken.groups = groups_with(state.options);
   state_ = std::move(taken);
   settle_loss_scale();

@@ -45,7 +45,7 @@ struct Report {
   bool fell_back = false;
 };
 
-// Everything that a resumed run needs beside the session's values.
+// Everything that a resumed run needs besides the session's values.
 struct State {
   uint64_t step = 0;
   uint32_t micro = 0;
@@ -73,9 +73,9 @@ class Stepper {
   // Ends the effective batch early (the remainder of an epoch): its own denominator. kWrongState with nothing
   // accumulated.
   Report apply();
-  // Throws away what was accumulated; parameters, moments and counters stay.
+  // Discards what was accumulated; parameters, moments and counters do not change.
   void discard();
-  // Options of later steps (the seed stays): kWrongState in the middle of an effective batch.
+  // Options of later steps (the seed does not change): kWrongState in the middle of an effective batch.
   void configure(const Options& options);
 
   // The hyper-parameters of all groups as they are now; changed between effective batches only (kWrongState).
@@ -91,7 +91,7 @@ class Stepper {
   void restore(const State& state);  // the session's values must be restored by the caller
 
  private:
-  // Gives the state a loss scale if the plan wants one and it has none; takes it away if the plan has none.
+  // Gives the state a loss scale if the plan wants one and it has none; removes it if the plan wants none.
   void settle_loss_scale();
   double loss_scale() const { return state_.loss_scale ? state_.loss_scale->scale : 1.0; }
   Report accumulate(engine::Session& program);

@@ -6,10 +6,10 @@ local TIERS = "{device, host, disk}"
 
 local PLAN = {
   { "plan.keep_bytes", "of values that backward needs: kept on the device" },
-  { "plan.recompute_bytes", "made again in backward" },
-  { "plan.{offload_host_bytes, offload_disk_bytes}", "sent to that tier and brought back" },
+  { "plan.recompute_bytes", "recomputed in backward" },
+  { "plan.{offload_host_bytes, offload_disk_bytes}", "copied to that tier and back" },
   { "plan.predicted_step_seconds",
-    "of a whole step: all its micro-batches, what the host does around them, the update" },
+    "of a complete step: all its micro-batches, what the host does around them, the update" },
   { "plan.bound_step_seconds", "no plan under this budget can be faster, under the same costs" },
   { "plan.gap", "`predicted_step_seconds / bound_step_seconds - 1`" },
   { "plan.solve_seconds", "that planning took" },
@@ -71,7 +71,7 @@ local CANDIDATES = joined("candidates[].", CHOICE, {
   { "plan.counters.NAME", "of each of `cairn ops --counters`" },
   { "measured_ops", "whose seconds come from the profile" },
   { "ops", "of its plan" },
-  { "smallest_budget_bytes", "in the place of all these, where it does not fit: the budget that would do" },
+  { "smallest_budget_bytes", "instead of all these, where it does not fit: the budget that would do" },
 })
 
 return {
@@ -88,7 +88,7 @@ return {
       { "peak_bytes." .. TIERS, "measured by the ledger: equal to `planned_peak_bytes`" },
     }, MEMORY, {
       { "stall_seconds", "compute waited for copies, mean of a step" },
-      { "process_peak_rss_bytes", "of the whole process, as the system counts: code and libraries included" },
+      { "process_peak_rss_bytes", "of the process, as the system counts: code and libraries included" },
       { "process_memory.{peak_rss_bytes, plan_bytes, library_bytes, interpreter_bytes, code_bytes, data_bytes, " ..
         "other_bytes}", "what that is made of: the plan, the library's heap, LuaJIT's, code, mapped files of data; " ..
         "the rest was given back since, or is stacks and room that the heap keeps" },
@@ -186,7 +186,7 @@ return {
       { "steps", "of each run" },
       { "gradients_apart",
         "the largest difference of a tensor's gradient to that of one large batch, as a share; null: not compared" },
-      { "gradients_apart_after_skip", "the same behind a step that was skipped" },
+      { "gradients_apart_after_skip", "the same after a step that was skipped" },
       { "gradients_apart_frozen", "the same with some parameters frozen" },
       { "link_bytes_per_second", "of the slow link" },
       { "bit_equal_runs", "count" },
@@ -215,7 +215,7 @@ return {
       { "links[].{tier, stated_bytes_per_second}", "`host` or `disk`; its throttle, 0: none" },
       { "links[].{latency_seconds, out_bytes_per_second, in_bytes_per_second, both_ways_factor}", "measured" },
       { "links[].{busy_factor, busy_rate_factor}",
-        "of its speed, what a kernel keeps beside a copy, and a copy beside kernels; left out: all" },
+        "of its speed, what a kernel keeps during a copy, and a copy while kernels run; left out: all" },
       { "events", "with `--predicted`: spans in the trace" },
       { "predicted_seconds", "with `--predicted`: of a micro-batch" },
     },
@@ -230,7 +230,7 @@ return {
   },
   {
     command = "evaluate",
-    about = "Beside these, a key for each metric of the recipe. `cairn predict` prints JSON lines whose keys are " ..
+    about = "Besides these, a key for each metric of the recipe. `cairn predict` prints JSON lines whose keys are " ..
       "those of the model's answers.",
     keys = {
       { "checkpoint", "what was evaluated: its directory, or the safetensors file" },

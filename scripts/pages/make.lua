@@ -3,7 +3,7 @@
 local folder, version, date = ...
 if not date then error("usage: cairn lua make.lua FOLDER VERSION DATE", 0) end
 local root = debug.getinfo(1, "S").source:match("^@(.*)/scripts/pages/make%.lua$")
-if not root then error("make.lua is run by its whole path, which ends in scripts/pages/make.lua", 0) end
+if not root then error("make.lua is run by its full path, which ends in scripts/pages/make.lua", 0) end
 
 local man = require "pages.man"
 local prose = require "pages.prose"

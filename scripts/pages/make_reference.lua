@@ -3,7 +3,7 @@
 local folder = ...
 if not folder then error("usage: cairn lua make_reference.lua FOLDER", 0) end
 local root = debug.getinfo(1, "S").source:match("^@(.*)/scripts/pages/make_reference%.lua$")
-if not root then error("it is run by its whole path, which ends in scripts/pages/make_reference.lua", 0) end
+if not root then error("it is run by its full path, which ends in scripts/pages/make_reference.lua", 0) end
 
 local markdown = require "pages.markdown"
 local tables = require "pages.tables"

@@ -112,7 +112,7 @@ function man.commands(commands, about)
     page:paragraphs(words.about)
     if #command.options > 0 then
       page:section "OPTIONS"
-      page:add(wrapped("A value follows its option, or an = behind it. Of what is given twice, the last counts."))
+      page:add(wrapped("A value follows its option, or an = after it. Of what is given twice, the last counts."))
       for _, option in ipairs(command.options) do
         local head = option.flag and (".B %s"):format(quoted("--" .. option.name))
           or (".BI %s %s"):format(quoted("--" .. option.name .. " "), quoted(option.value))

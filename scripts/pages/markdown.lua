@@ -82,7 +82,7 @@ function markdown.functions(text)
     end
   end
   page:paragraph("Everything that [cairn.h](../../include/cairn/cairn.h) declares, chapter by chapter, in its own " ..
-    "words. `INVALID_ARGUMENT`, `OUT_OF_MEMORY` and `INTERNAL` may come from any call, beside what stands at *Errors*.")
+    "words. `INVALID_ARGUMENT`, `OUT_OF_MEMORY` and `INTERNAL` may come from any call, besides those at *Errors*.")
   page:heading "Rules that hold for every function"
   for _, rule in ipairs(rules) do
     page:add(wrapped(("- **%s.** %s"):format(rule[1], linked(rule[2], anchors)), "  "))
@@ -126,7 +126,7 @@ function markdown.commands(commands)
     rows[i] = { ("[`%s`](#cairn-%s)"):format(whole, command.name), command.summary }
   end
   page:rows({ "command", "what it does" }, rows)
-  page:paragraph("A value follows its option, or an `=` behind it. Of what is given twice, the last counts. The " ..
+  page:paragraph("A value follows its option, or an `=` after it. Of what is given twice, the last counts. The " ..
     "same stands in `cairn COMMAND --help` and in the manual (`man cairn-train`).")
   for _, command in ipairs(commands) do
     local words = prose[command.name]
@@ -226,7 +226,7 @@ function markdown.nn()
   page:heading "How weights start"
   page:paragraph("`nn.init.NAME(...)` is what a module takes as `init`: `nn.Linear(64, 64, { init = " ..
     "nn.init.kaimingNormal() })`. Of a weight [outputs, inputs, ...], fan_in is inputs times what follows, fan_out " ..
-    "outputs times that. A gain is a number or the name of the function behind the weight: " ..
+    "outputs times that. A gain is a number or the name of the function after the weight: " ..
     "linear 1, sigmoid 1, tanh 5/3, relu sqrt(2), selu 3/4.")
   page:rows({ "initialiser", "numbers" }, sections.init)
   return page:text()
@@ -236,7 +236,7 @@ function markdown.json()
   local page = open("JSON keys", "scripts/pages/json_keys.lua")
   page:paragraph("What commands print on standard output with `--json`. Sizes are bytes, times are seconds. `[]` " ..
     "stands for each element of an array, `NAME` for a name that the recipe or the table gives. Keys are added in " ..
-    "later versions; none is taken away. A command that fails prints an object with `error`: its exit code as " ..
+    "later versions; none is removed. A command that fails prints an object with `error`: its exit code as " ..
     "`code`, `status` (`USAGE`, `BAD_INPUT`, `OVER_BUDGET` ...), the `message` of standard error, and of memory " ..
     "`requested_bytes`, `in_use_bytes`, `budget_bytes` and `smallest_budget_bytes`, as far as they are known; a run " ..
     "that was interrupted or stopped by numbers that are not finite has `error` among its other keys.")

@@ -1,15 +1,15 @@
--- What manual pages say beside the tables. Examples are { command line, what it does }; make.lua checks that their
+-- What manual pages say besides the tables. Examples are { command line, what it does }; make.lua checks that their
 -- options are there; `name` is what a page's head says where the words of `cairn --help` would not do.
 local prose = {}
 
 prose.cairn = {
   about = {
-    "cairn trains neural networks inside a memory budget. A budget is named in bytes; cairn decides for every " ..
-      "activation whether to keep it, compute it again, or move it to host memory or disk; says before the first " ..
-      "step exactly how many bytes the run will take; and takes exactly those. Plans change memory and time, never " ..
+    "cairn trains neural networks inside a memory budget. The budget is a number of bytes. cairn decides for every " ..
+      "activation whether to keep it, recompute it, or offload it to host memory or disk. It says before the first " ..
+      "step exactly how many bytes the run will take, and takes exactly those. Plans change memory and time, never " ..
       "numbers.",
-    "A recipe says what is trained: a Lua file, or the name of one that comes with cairn. Its options are given as " ..
-      "key=value words; cairn-recipes(7) lists them.",
+    "A recipe describes what is trained: it is a Lua file, or the name of one that comes with cairn. Its options " ..
+      "are given as key=value words; cairn-recipes(7) lists them.",
   },
   examples = {
     { "cairn train mlp --steps 100 --out run", "trains a small network and keeps its checkpoints in run" },
@@ -39,8 +39,8 @@ prose.plan = {
   name = "what a run would take, to the byte",
   about = {
     "Plans the run and prints what it will take, to the byte, and how far the plan is from the best possible one. " ..
-      "Nothing is trained. With --problem, plans a problem in its JSON form instead, from whatever program it " ..
-      "comes.",
+      "Nothing is trained. With --problem, plans a problem in its JSON form instead, which any program may have " ..
+      "written.",
   },
   examples = {
     { "cairn plan gpt2 layers=12 data=random --budget 40% --html plan.html", "one page about the plan, with pictures" },
@@ -51,7 +51,7 @@ prose.plan = {
 prose.verify = {
   about = {
     "Trains the same few steps with everything kept, recomputed, offloaded, accumulated, saved and resumed, under " ..
-      "several budgets, and compares the parameters bit by bit. Exit code 1 says that some differ which should not.",
+      "several budgets, and compares the parameters bit by bit. Exit code 1: parameters differ that should not.",
   },
   examples = { { "cairn verify gpt2 data=random layers=2 width=64 --steps 3", "" } },
 }
@@ -66,8 +66,8 @@ prose.profile = {
   },
 }
 prose.inspect = {
-  about = { "Says what a file of cairn's (checkpoint, model, plan, tokens, tokenizer) or a safetensors file holds. " ..
-    "A directory stands for its newest checkpoint." },
+  about = { "Prints what a file of cairn's (checkpoint, model, plan, tokens, tokenizer) or a safetensors file " ..
+    "holds. For a directory, that is its newest checkpoint." },
   examples = { { "cairn inspect run --json", "" } },
 }
 prose.generate = {
@@ -77,11 +77,11 @@ prose.generate = {
 prose.evaluate = {
   about = {
     "Runs a trained model over data and prints its loss and metrics, as its run did in training: of the newest " ..
-      "whole checkpoint of a run's directory (with --best of the best one), or of the checkpoint that is named. " ..
+      "complete checkpoint of a run's directory (with --best of the best one), or of the checkpoint that is named. " ..
       "Without other data these are what the run held out (eval_data, eval_fraction). data=FILE evaluates with all " ..
       "of a file where the recipe has an option eval_data; other options of the recipe are taken, too. The run is " ..
-      "only read: nothing of it is changed or held, and it may be under way.",
-    "A safetensors file is evaluated by the recipe that is named behind it.",
+      "only read: nothing of it is changed or locked, and it may still be training.",
+    "A safetensors file is evaluated by the recipe that is named after it.",
   },
   examples = {
     { "cairn evaluate run", "what the run held out" },
@@ -92,10 +92,10 @@ prose.evaluate = {
 prose.predict = {
   about = {
     "Reads rows and prints an answer for each, as JSON lines. Rows are JSON lines, or a table (CSV, TSV) whose " ..
-      "first line names its columns; they come from standard input or from --input. What a row must have is what " ..
+      "first line names its columns; they come from standard input or from --input. A row must have what " ..
       "the model was trained with: a text for classify, the columns for regress, arrays by the names of its inputs " ..
-      "for a recipe of one's own that has a predictor. Columns that are not needed may be there. A row that is " ..
-      "none ends the command with exit code 3 and its line. The recipe is not needed, and nothing of the run is " ..
+      "for a recipe of one's own that has a predictor. Other columns are ignored. An invalid row " ..
+      "ends the command with exit code 3 and names its line. The recipe is not needed, and nothing of the run is " ..
       "changed.",
   },
   examples = {
@@ -125,15 +125,15 @@ prose.lua = {
 }
 
 prose.recipes = "Options of the recipes that come with cairn, as `cairn train`, `plan`, `verify` and `profile` " ..
-  "take them: key=value, with the default shown behind the =, or what there is to choose from, the default first. " ..
+  "take them: key=value, with the default shown after the =, or what there is to choose from, the default first. " ..
   "`cairn train FILE --help` lists those of another recipe. A recipe is a Lua file with the rights of whoever runs " ..
   "it."
 
 prose.environment = {
   { "CAIRN_RATES", "where this machine's rates come from for plans without a profile: cache (default: measured " ..
-    "once, in less than a second, and kept in XDG_CACHE_HOME/cairn), measure (anew), model (nothing is measured, " ..
-    "disks neither), or the path of a file that was kept. A disk's are measured and kept " ..
-    "likewise, by file system." },
+    "once, in less than a second, and kept in XDG_CACHE_HOME/cairn), measure (again), model (nothing is measured, " ..
+    "nor are disks), or the path of a file that was kept. A disk's rates are measured and kept in the same way, " ..
+    "for each file system." },
   { "CAIRN_ISA", "a lower instruction set than the best that the processor has: amx, avx512_bf16, avx512, avx2 or " ..
     "portable; on AArch64 sve_bf16, sve, neon_bf16, neon or portable. Other instruction sets make other bits." },
   { "CAIRN_LUA_ROOT", "the folder with the command's Lua files, bindings/lua and scripts, instead of the installed " ..

@@ -27,7 +27,7 @@ local HEAD = [[
 
 local BODY = [==[
 
-# What follows a recipe: its options, or their values behind the =.
+# What follows a recipe: its options, or their values after the =.
 _cairn_recipe_words() {
   local recipe word
   for word in $words[2,-1]; do

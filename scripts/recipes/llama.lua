@@ -166,7 +166,7 @@ return {
       { "rope_scaling.rope_type", "default" }, { "rope_scaling.type", "default" }, { "partial_rotary_factor", 1 },
       { "hidden_act", is_silu, nil, "silu" }, { "tie_word_embeddings", o.tied, "tied", default = false },
       { "attention_bias", false }, { "mlp_bias", false },
-      { "sliding_window", whole, nil, ("at least seq=%d: attention sees whole windows here"):format(o.seq) },
+      { "sliding_window", whole, nil, ("at least seq=%d: attention sees full windows here"):format(o.seq) },
       -- Shapes show these.
       { "vocab_size" }, { "hidden_size" }, { "intermediate_size" }, { "num_hidden_layers" },
       { "max_position_embeddings" },

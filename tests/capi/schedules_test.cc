@@ -118,7 +118,7 @@ TEST(Schedules, BadOnesAreRefusedBeforeAndBehindThem) {
   with(Schedules().add("step"), {"step_size is 0"});
   with(Schedules().add("step").set("step_size", 3).set("gamma", 2), {"gamma is 2"});
   with(Schedules().add("step").set("step_size", 3).set("gamma", NAN), {"gamma is nan"});
-  with(Schedules().add("multistep").set("milestones", 5).set("milestones", 4), {"4 behind 5"});
+  with(Schedules().add("multistep").set("milestones", 5).set("milestones", 4), {"4 after 5"});
   with(Schedules().add("wsd").set("decay_shape", "round"), {"linear, cosine, sqrt"});
   with(Schedules().add("wsd").set("decay_shape", 1), {"decay_shape is 1", "one of"});
   with(Schedules().add("cosine"), {"ends at step 12", "takes 12 steps"}, 12);

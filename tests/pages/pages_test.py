@@ -76,7 +76,7 @@ class Pages(unittest.TestCase):
         done = subprocess.run(["mandoc", "-Tlint", *sorted(PAGES.glob("man*/*"))], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         text = re.sub(".\b", "", output("mandoc", "-Tutf8", PAGES / "man1/cairn-plan.1"))  # bold is a letter over itself
-        self.assertRegex(text, r"\n +--budget VALUE\n +bytes \(KiB")
+        self.assertRegex(text, r"\n +--budget VALUE\n +bytes of the device \(KiB")
         self.assertIn("SEE ALSO\n       cairn(1), cairn-recipes(7)\n", text)
 
     @needs("groff")

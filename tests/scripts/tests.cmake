@@ -16,6 +16,7 @@ add_test(NAME arrows COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/arr
 add_test(NAME sizes COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/sizes_test.py)
 add_test(NAME dev COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/dev_test.py)
 add_test(NAME names COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/names_test.py)
+add_test(NAME words COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/words_test.py)
 add_test(NAME format COMMAND ${CMAKE_SOURCE_DIR}/dev format --check)
 find_program(LUACHECK luacheck)
 if(LUACHECK)

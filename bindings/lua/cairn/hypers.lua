@@ -31,8 +31,8 @@ local KINDS = { optimizer = C.CAIRN_SETTINGS_OF_OPTIMIZER, schedule = C.CAIRN_SE
                 stepper = C.CAIRN_SETTINGS_OF_STEPPER }
 
 -- What an optimizer, a schedule (kind, and its name) or a stepper takes: an array of {name, description, allowed (in
--- words), default, least, most, above, below (whether the bound itself is out of range), integer, or_zero, list}; of one
--- that is yes or no default is a boolean; of one that is one of a few words {name, description, words, default}.
+-- words), default, least, most, above, below (whether the bound itself is out of range), integer, or_zero, list}; of
+-- one that is yes or no default is a boolean; of one that is one of a few words {name, description, words, default}.
 function hypers.settings(kind, owner)
   local number, list = KINDS[kind], {}
   if not number then error(("'%s' is none of: optimizer, schedule, stepper"):format(tostring(kind)), 2) end

@@ -1,7 +1,7 @@
 /*
  * cairn.h - train neural networks inside a memory budget, from any language.
  *
- * This header is the whole promise of the library. It reads as a book:
+ * This header is all that the library promises. Its chapters:
  *   1. Status, errors, texts      what every call returns
  *   2. Instance and devices       where work runs
  *   3. Graph                      values, ops, parameters, regions
@@ -17,7 +17,7 @@
  *              is poisoned and says so in each later call; releasing is always legal. No call aborts, exits, throws,
  *              prints, or changes global state. INVALID_ARGUMENT: the caller must change the arguments;
  *              OUT_OF_MEMORY: free something and call again; INTERNAL: a bug of ours, please report.
- *              The errors: line of a function names those beside INVALID_ARGUMENT, OUT_OF_MEMORY and INTERNAL.
+ *              The errors: line of a function names those it adds to INVALID_ARGUMENT, OUT_OF_MEMORY and INTERNAL.
  *   Ownership  create, open, load and functions with out_* handles give one reference, to be released by the caller. A
  *              call that stores a handle retains it itself, so the order of releases never matters. release(NULL) is
  *              nothing. Pointers returned by accessors are borrowed from the handle they were asked of, and live as
@@ -30,7 +30,7 @@
  *              leaves the missing fields zero, and zero means the default; a larger one is accepted if all bytes the
  *              library does not know are zero, and is UNSUPPORTED otherwise. Enums and status codes only grow.
  *   Units      Sizes are bytes, times are seconds, unless the name says otherwise. Strings are UTF-8, ended by NUL.
- * Longer words: docs/ownership.md, errors.md, threading.md, memory.md, versioning.md beside the library's sources.
+ * In full: ownership.md, errors.md, threading.md, memory.md, versioning.md in capi/docs.
  */
 #ifndef CAIRN_H_
 #define CAIRN_H_
@@ -127,9 +127,9 @@ typedef struct cairn_allocator {
 #define CAIRN_ALLOCATOR_INIT {sizeof(cairn_allocator_t), NULL, NULL, NULL}
 
 enum { CAIRN_LOG_INFO = 0, CAIRN_LOG_WARNING = 1 };
-/* An instance holds the host's hooks. Two instances do not see each other. log may be NULL: then nothing is told; it is
- * called on the thread of the call that has something to tell, by several at once if their calls are; message is borrowed
- * for the call. It must not throw; what it throws all the same is dropped. log_user must outlive the instance and
+/* An instance holds the host's hooks. Two instances do not see each other. log gets notes and warnings; NULL: they are
+ * dropped. It is called on the thread of the call that has a message, by several threads at once if several call; message is
+ * borrowed for the call. It must not throw; an exception is dropped. log_user must outlive the instance and
  * everything made from it. */
 typedef struct cairn_instance_options {
   size_t struct_size;
@@ -176,7 +176,7 @@ typedef struct cairn_device_options {
   const char* rates;             /* what plans without costs take the device's rates from. "cache": measured by the first
                                     plan that wants them, in less than a second (a GPU: some three), and kept in
                                     $XDG_CACHE_HOME/cairn or $HOME/.cache/cairn for this processor or GPU, instruction
-                                    set, number of threads and version; "measure": measured anew, and kept; "model":
+                                    set, number of threads and version; "measure": measured again, and kept; "model":
                                     nothing is measured and no file read, so that predicted seconds, and plans, depend on
                                     nothing but the model; else the path of a file that was kept. NULL: as the environment
                                     variable CAIRN_RATES says, without it "cache" */
@@ -197,7 +197,7 @@ CAIRN_API void cairn_device_release(cairn_device_t* device);
 
 /* Element types. CAIRN_DYNAMIC8 and CAIRN_UDYNAMIC8 are of optimizer states alone ("w/m", "w/v" of adamw8): each 256 values
  * in row-major order are a block of 260 bytes, 256 codes and their float32 scale; a code is one of 256 numbers of [-1, 1] or
- * [0, 1], the dynamic map of Dettmers et al. (2022). The last block is stored whole. CAIRN_SPLIT: see parameters of
+ * [0, 1], the dynamic map of Dettmers et al. (2022). The last block is padded to 256. CAIRN_SPLIT: see parameters of
  * cairn_plan_options_t. */
 enum { CAIRN_F32 = 0, CAIRN_BF16 = 1, CAIRN_F16 = 2, CAIRN_F64 = 3, CAIRN_I32 = 4, CAIRN_I64 = 5, CAIRN_U8 = 6,
        CAIRN_DYNAMIC8 = 8, CAIRN_UDYNAMIC8 = 9, CAIRN_SPLIT = 10 };
@@ -274,9 +274,9 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_op(cairn_graph_t* graph, co
 typedef struct cairn_op_info {
   size_t struct_size;
   const char* name;
-  const char* inputs;      /* operands in order; "?" behind a name: may be left out */
-  const char* outputs;     /* "?" behind a name: made only where the description says so */
-  const char* attributes;  /* "name:type", type i integer, f real, s word, l list of integers; "!" behind it: required */
+  const char* inputs;      /* operands in order; "?" after a name: may be left out */
+  const char* outputs;     /* "?" after a name: made only where the description says so */
+  const char* attributes;  /* "name:type", type i integer, f real, s word, l list of integers; "!" after it: required */
   const char* description; /* what it computes, shapes, defaults. x[.., C]: any leading dimensions */
   const char* amp_class;   /* what mixed precision makes of it where no rule says otherwise: cairn_amp_class_describe */
 } cairn_op_info_t;
@@ -296,11 +296,11 @@ typedef struct cairn_tensor {
   uint32_t dtype;
 } cairn_tensor_t;
 
-/* The host's own op, usable by its name in this graph. Callbacks return 0, or anything else for failure; the call that they
- * fail returns that status, or INVALID_ARGUMENT where it is no cairn_status_t. workspace_bytes fails by less than 0, which
- * is INVALID_ARGUMENT. shape fills rank, dims and dtype of the outputs and is called when the op is added. forward and
- * backward run on a thread of cairn's; they must not call cairn, and with recomputable = 1 must be deterministic and free of
- * side effects. backward gets in = inputs, outputs, output gradients (data NULL: zero) and fills out = input gradients
+/* The host's own op, which this graph knows by its name. A callback returns 0, or another number if it failed: the call
+ * during which it ran then returns that number, or INVALID_ARGUMENT if it is no cairn_status_t. workspace_bytes returns less
+ * than 0 if it failed (INVALID_ARGUMENT). shape fills rank, dims and dtype of the outputs and is called when the op is added.
+ * forward and backward run on a thread of cairn's; they must not call cairn, and with recomputable = 1 must be deterministic
+ * and free of side effects. backward gets in = inputs, outputs, output gradients (data NULL: zero) and fills out = input gradients
  * (data NULL: not wanted); NULL: no gradient. user must live as long as the graph and every plan and session made from it:
  * release_user says when they are gone. A failing run poisons its session. */
 typedef struct cairn_custom_op {
@@ -315,8 +315,8 @@ typedef struct cairn_custom_op {
   int64_t (*workspace_bytes)(void* user, const cairn_tensor_t* in); /* NULL: none */
   int32_t (*forward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
   int32_t (*backward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
-  /* Why a callback failed, for the message of the call that it fails: asked on the thread of the callback, right behind it,
-   * and copied at once. It may return NULL. NULL: the message has the callback's status alone. */
+  /* Says why a callback failed, for the message of the failing call. It is called on the thread of the callback, right
+   * after it, and its text is copied at once. It may return NULL. NULL: the message has the callback's status alone. */
   const char* (*failure_words)(void* user);
   /* Called once, from any thread, when the graph and all that was made from it are gone; not where cairn_graph_custom_op
    * failed: then user is the caller's as before. NULL: nothing is called. */
@@ -340,13 +340,14 @@ enum {
 };
 typedef struct cairn_region_options {
   size_t struct_size;
-  const char* name;  /* unique beside its siblings; the full path joins names by '/' */
+  const char* name;  /* unique among its siblings; the full path joins names by '/' */
   uint32_t policy;   /* CAIRN_REGION_* */
   uint32_t tier;     /* with OFFLOAD: CAIRN_TIER_HOST or CAIRN_TIER_DISK; 0: the plan's first tier */
 } cairn_region_options_t;
 #define CAIRN_REGION_OPTIONS_INIT {sizeof(cairn_region_options_t), NULL, 0, 0}
-/* Ops added until the matching end belong to the region. Regions nest, to depth 8; the innermost policy that is not
- * PLANNER_DECIDES holds, and before those of a plan for regions in general (cairn_plan_options_t, policy). errors: WRONG_STATE (frozen; end: not the innermost open region). since: 1.0 */
+/* Ops added until the matching end belong to the region. Regions nest, to depth 8. The innermost policy that is not
+ * PLANNER_DECIDES holds; where there is none, the policy of the plan's options does. errors: WRONG_STATE (frozen; end: not
+ * the innermost open region). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_region_begin(cairn_graph_t* graph,
                                                                   const cairn_region_options_t* options,
                                                                   cairn_region_t* out_region, cairn_error_t* error);
@@ -362,7 +363,7 @@ typedef struct cairn_freeze_options {
   size_t output_count;
 } cairn_freeze_options_t;
 #define CAIRN_FREEZE_OPTIONS_INIT {sizeof(cairn_freeze_options_t), 0, 0, NULL, 0}
-/* Ends building. Regions without a gradient path and parameters without a gradient are told to the instance's log.
+/* Ends building. The instance's log names regions without a gradient path and parameters without a gradient.
  * errors: WRONG_STATE (frozen already, a region is open). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_freeze(cairn_graph_t* graph, const cairn_freeze_options_t* options,
                                                             cairn_error_t* error);
@@ -422,48 +423,48 @@ typedef struct cairn_amp_class_info {
 /* Class number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_amp_class_describe(size_t index, cairn_amp_class_info_t* out_info,
                                                                   cairn_error_t* error);
-/* Ops with another AMP class than their own: all whose name and region match, where * stands for any text and ? for one
- * character; one of both must be given. Of the rules that match an op, the last one counts. Ops of the class "as_is" keep it.
- * Frozen layout. */
+/* Gives ops another AMP class: all ops whose name and region match. * stands for any text, ? for one character; op, region
+ * or both must be given. Of the rules that match an op, the last one counts. Ops of the class "as_is" keep it. Frozen
+ * layout. */
 typedef struct cairn_amp_rule {
   const char* op;        /* as cairn_graph_op takes it, "softmax"; NULL: any */
-  const char* region;    /* whole path, "h3/attn"; ops of the regions inside are meant, too. NULL: anywhere */
+  const char* region;    /* full path, "h3/attn"; ops of the regions inside are meant, too. NULL: anywhere */
   const char* amp_class; /* "half", "full", "follow"; "default": the op's own again */
 } cairn_amp_rule_t;
 /* One hyper-parameter by name. Optimizers and theirs: cairn_optimizer_describe. Frozen layout. */
 typedef struct cairn_hyper {
-  const char* group; /* pattern of a parameter group, "": of the parameters that no other group names; either with what
-                        its optimizer leaves to another one (cairn_optimizer_info_t, otherwise), of which alone it may be,
-                        too: "PATTERN/OTHERWISE"; NULL: of all groups whose optimizer has one of that name */
+  const char* group; /* the pattern of a parameter group; "": the parameters that no group names. Both include what the
+                        group's optimizer leaves to another one (cairn_optimizer_info_t, otherwise); "PATTERN/OTHERWISE"
+                        is that part alone. NULL: all groups whose optimizer has a hyper-parameter of this name */
   const char* name;  /* "momentum", "weight_decay", ...; "rate_scale" multiplies the schedule's rate */
   double value;
 } cairn_hyper_t;
-/* Parameters with an optimizer or hyper-parameters of their own: those whose whole names match `pattern`, where * stands
+/* Parameters with an optimizer or hyper-parameters of their own: those whose full names match `pattern`, where * stands
  * for any text and ? for one character. A parameter may match one group only. Frozen layout. */
 typedef struct cairn_parameter_group {
   const char* pattern;
   const char* optimizer; /* NULL: as all others. One that takes none of the group's parameters is an error */
 } cairn_parameter_group_t;
-/* A policy for the regions whose whole paths match `pattern`, in the place of their own. In each name of a pattern, between
- * its '/', * stands for any text, ? for one character, [0-3] for one of some and [!0-3] for one of all others: "h[0-3]/attn".
- * A name of two * alone stands for any number of names, none included. A pattern that no whole path of any program matches
- * is one of the ends of paths: "h0/attn" of "segment/h0/attn". Frozen layout. */
+/* A policy for the regions whose full paths match `pattern`, instead of their own. Within a name of the path * stands
+ * for any text, ? for one character, [0-3] for one of these and [!0-3] for one of all others: "h[0-3]/attn". A name that is
+ * two * stands for any number of names, also for none. If no full path of any program matches a pattern,
+ * it is compared with the ends of paths: "h0/attn" of "segment/h0/attn". Frozen layout. */
 typedef struct cairn_region_policy {
   const char* pattern; /* UTF-8 */
   uint32_t policy;     /* CAIRN_REGION_KEEP, CAIRN_REGION_RECOMPUTE or CAIRN_REGION_OFFLOAD */
-  uint32_t tier;       /* with OFFLOAD: CAIRN_TIER_HOST or CAIRN_TIER_DISK, which is opened where tier_count is 0, and must
-                          else be one of `tiers`; 0: the plan's first tier */
+  uint32_t tier;       /* with OFFLOAD: CAIRN_TIER_HOST or CAIRN_TIER_DISK; 0: the plan's first tier. It must be one of
+                          the plan's `tiers`; where tier_count is 0, it is opened */
 } cairn_region_policy_t;
 /* An optimizer that plans know. The texts live as long as the library. */
 typedef struct cairn_optimizer_info {
   size_t struct_size;
   const char* name;
-  const char* states;      /* what it keeps of each parameter, as large as it or as the description says: words; "?name"
-                              behind one: only where that hyper-parameter is not 0 */
-  const char* hypers;      /* "name=default", separated by blanks; what each may be: cairn_setting_describe */
+  const char* states;      /* names of the states of each parameter, which have its shape or one that the description
+                              gives; "?name" after one: only where that hyper-parameter is not 0 */
+  const char* hypers;      /* "name=default", separated by blanks; the range of each: cairn_setting_describe */
   const char* description;
-  const char* otherwise;   /* the optimizer of those parameters that this one does not take: they are a group of their
-                              own, "PATTERN/OTHERWISE", "/OTHERWISE" beside the first; "": it takes all */
+  const char* otherwise;   /* the optimizer of the parameters that this one does not take. They are a group of their own,
+                              "PATTERN/OTHERWISE"; "/OTHERWISE" for parameters that no group names. "": it takes all */
 } cairn_optimizer_info_t;
 #define CAIRN_OPTIMIZER_INFO_INIT {sizeof(cairn_optimizer_info_t), NULL, NULL, NULL, NULL, NULL}
 /* Optimizer number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
@@ -476,42 +477,43 @@ typedef struct cairn_plan_options {
   double link_bytes_per_second;  /* cost model of the host link; 0: the device's own */
   uint32_t amp;                  /* CAIRN_AMP_* */
   uint32_t no_optimizer;         /* 1: gradients only, no optimizer state */
-  uint32_t policy;               /* CAIRN_REGION_*: for all regions that leave it to the planner and lie in none that has a
-                                    policy of its own or by region_policies */
+  uint32_t policy;               /* CAIRN_REGION_*: for ops in no region that has a policy of its own or by
+                                    region_policies */
   uint32_t tier_count;
-  uint32_t tiers[4];             /* where offloading may go, first choice first; tier_count 0: host, where a region or
-                                    the policy asks for it or the link has a stated rate; else the CPU, whose host tier
-                                    is the same memory, only keeps and recomputes */
-  const cairn_costs_t* costs;    /* read during the call; NULL: the device's rates (see cairn_device_options_t). A device
-                                    model's plan is for that device: no session runs it, and its memory is the budget where none is given */
+  uint32_t tiers[4];             /* where offloading may go, first choice first. tier_count 0: to the host, where a region
+                                    or the policy asks for it or the link has a stated rate; a CPU, whose host tier is the
+                                    same memory, otherwise keeps and recomputes only */
+  const cairn_costs_t* costs;    /* read during the call; NULL: the device's rates (see cairn_device_options_t). A plan
+                                    with a device model is for that device: no session runs it. Without a budget, the
+                                    device model's memory is the budget */
   uint32_t force_costs;          /* 1: take a profile that was measured on another machine */
   uint32_t reserved;             /* 0 */
-  uint32_t micro_steps;          /* micro-batches per update the plan is for: they share what an update costs, where
-                                    optimizer state lives in a tier. 1: no more than one (a second is WRONG_STATE), so that
-                                    gradients need memory from backward to the update only; 0: any number, at the cost of 1 */
-  uint32_t fuse_update;          /* 1: parameters are updated inside backward, and gradients do not outlive that. For
+  uint32_t micro_steps;          /* micro-batches per update that the plan is for. They share the cost of an update where
+                                    optimizer state is offloaded. 1: a second one is WRONG_STATE, and gradients need
+                                    memory from backward to the update only. 0: any number, at the cost of 1 */
+  uint32_t fuse_update;          /* 1: parameters are updated inside backward, and their gradients end there. For
                                     steppers with micro_steps 1 and clip_norm 0. A gradient that is not finite is then
                                     found after other parameters were updated: NON_FINITE from cairn_stepper_micro */
   const char* optimizer;         /* of cairn_optimizer_describe: "adamw", "sgd", ...; NULL: adamw. */
   const cairn_parameter_group_t* groups;
-  const cairn_hyper_t* hypers;   /* in the place of the optimizers' defaults. What an optimizer keeps may follow from them:
+  const cairn_hyper_t* hypers;   /* instead of the optimizers' defaults. What an optimizer keeps may follow from them:
                                     sgd has a momentum of each parameter only where momentum is not 0 */
   uint32_t group_count, hyper_count;
   const cairn_amp_rule_t* amp_rules; /* in their order; without effect where amp is CAIRN_AMP_OFF, but checked */
   uint32_t amp_rule_count;
   uint32_t parameters;           /* what float32 parameters of two or more dimensions are stored as: CAIRN_F32, or with
                                     amp CAIRN_AMP_BF16 one of two others. CAIRN_BF16: half the bytes and no float32
-                                    masters; gradients and optimizer states stay float32, and updates round
+                                    masters; gradients and optimizer states are float32, and updates round
                                     stochastically, by random bits that follow from the stepper's seed, the step and the
                                     element. CAIRN_SPLIT: float32, as the bfloat16 number nearest to it (ties away from
                                     zero), which is what ops read, and the 16 bits below, which only updates read and
-                                    which may live in a tier: no op keeps a bfloat16 copy beside it. A parameter that
-                                    some op reads in float32 stays whole. Hosts and files see float32 */
+                                    which may live in a tier: no op keeps another bfloat16 copy. A parameter that
+                                    some op reads in float32 is not split. Hosts and files see float32 */
   const cairn_region_policy_t* region_policies; /* in their order: of those that match a region, the last counts */
   uint32_t region_policy_count;
-  uint32_t smallest_budget;      /* 1: the plan for the smallest budget that a plan fits, which the summary names;
-                                    budget_bytes and budget_share are not looked at. OVER_BUDGET: it is above the
-                                    device's memory */
+  uint32_t smallest_budget;      /* 1: plan for the smallest budget for which there is a plan; the summary names it.
+                                    budget_bytes and budget_share are ignored. OVER_BUDGET: it is above the device's
+                                    memory */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \
@@ -519,11 +521,11 @@ typedef struct cairn_plan_options {
 
 typedef struct cairn_plan cairn_plan_t;
 /* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where
- * there is a tier to offload to, moments and master weights may live in that tier: the update streams them through the
+ * there is a tier to offload to, moments and master weights may be offloaded to it: the update streams them through the
  * device. options may be NULL. The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a
- * profile of another machine, fuse_update with more micro-batches than one, an optimizer or hyper-parameter that there is
- * not, a group that matches no parameter, two groups that match the same one, an AMP rule with an unknown class or that
- * matches no op whose class can be changed, a region policy that is none or goes to a tier that is not open.
+ * profile of another machine, fuse_update with more micro-batches than one, an unknown optimizer or hyper-parameter, a
+ * group that matches no parameter, two groups that match the same one, an AMP rule with an unknown class or that
+ * matches no op whose class can be changed, an unknown region policy or one that offloads to a tier that is not open.
  * NOT_FOUND also means: a region policy's pattern matches no region; the message names the nearest.
  * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
  * five largest values alive there), UNSUPPORTED (an op without a gradient, by name; fp16 without an optimizer or with
@@ -539,9 +541,9 @@ typedef struct cairn_program {
 } cairn_program_t;
 /* Plans several graphs for one store (cairn_session_create_set): training at other lengths or batch sizes, evaluation,
  * generation. The first has all parameters; the others have some of them, and those that train have the same gradients.
- * A graph with a loss is run by a stepper alone: one to evaluate with has outputs and no loss.
- * The budget holds for each; together they take what the largest takes. What lives in a tier is chosen once. out_plans:
- * room for `count`, in the order of the programs. INVALID_ARGUMENT also means: parameters or gradients differ (named), a
+ * A graph with a loss is run by a stepper only; a graph for evaluation has outputs and no loss.
+ * The budget holds for each plan; together they take what the largest takes. Which state is offloaded is chosen once.
+ * out_plans: room for `count`, in the order of the programs. INVALID_ARGUMENT also means: parameters or gradients differ (named), a
  * later graph trains and the first does not. errors: as cairn_plan_create. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t count,
                                                                cairn_device_t* device,
@@ -554,7 +556,7 @@ typedef struct cairn_plan_summary_t {
   size_t struct_size;
   uint64_t peak_bytes[3];         /* per tier: what a session takes, and the highest byte a run uses */
   uint64_t budget_bytes;          /* 0: none */
-  uint64_t live_peak_bytes;       /* device: most bytes alive at once (arena less gaps of the layout) */
+  uint64_t live_peak_bytes;       /* device: most bytes alive at once; peak_bytes also has the gaps of the layout */
   uint64_t persistent_bytes;      /* device: parameters, gradients, moments, packed weights, inputs */
   uint64_t parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes; /* at the peak */
   uint64_t activation_peak_bytes; /* most bytes of activations at once */
@@ -592,11 +594,11 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_counter(const cairn_plan_t* 
 
 /* Bytes of a tier by what they are for, at the tier's peak: together, peak_bytes of the summary. On the device inputs,
  * outputs and scratch count as activations, packed weights as parameters, gaps of the layout as workspace. In a lower tier
- * lie weights, gradients and optimizer state that live there at all times, and as activations the copies that come back. */
+ * lie offloaded weights, gradients and optimizer state, at all times; copies of offloaded activations count as activations. */
 typedef struct cairn_plan_memory_t {
   size_t struct_size;
   uint64_t parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes;
-  const char* peak_at; /* the op that runs at the peak, or is the next to; "": what persists is all; borrowed from the plan */
+  const char* peak_at; /* the op that runs at the peak, or next after it; "": only persistent bytes; borrowed from the plan */
 } cairn_plan_memory_t;
 #define CAIRN_PLAN_MEMORY_INIT {sizeof(cairn_plan_memory_t), 0, 0, 0, 0, 0, NULL}
 /* What the bytes of a tier (CAIRN_TIER_*) are for. threads: const. since: 1.0 */
@@ -607,11 +609,11 @@ typedef struct cairn_plan_rates_t {
   size_t struct_size;
   const char* source; /* where the plan's seconds come from: "measured" by this process, "cached" from an earlier one, "file",
                          "model", "profile" or "device-model". Borrowed from the plan, as all texts here */
-  const char* path;   /* of the file that rates stand in; "": in none */
-  const char* notice; /* what somebody should know: why rates were not kept, or what was kept is not used; "": nothing */
+  const char* path;   /* of the file that holds the rates; "": none */
+  const char* notice; /* a warning: why rates were not kept, or why a file with rates is not used; "": none */
   double f32_flops_per_second, bf16_flops_per_second; /* of long products */
   double memory_bytes_per_second;                     /* of streams that no cache holds */
-  double measuring_seconds;                           /* that measuring took, now or then */
+  double measuring_seconds;                           /* how long measuring took, in this process or an earlier one */
 } cairn_plan_rates_t;
 #define CAIRN_PLAN_RATES_INIT {sizeof(cairn_plan_rates_t), NULL, NULL, NULL, 0.0, 0.0, 0.0, 0.0}
 /* What the plan's predicted seconds rest on. threads: const. since: 1.0 */
@@ -626,7 +628,7 @@ typedef struct cairn_plan_value_t {
   const char* reason;
   const char* category; /* parameter, gradient, optimizer, packed, input, output, scratch, activation, backward */
   uint64_t bytes;
-  int64_t offset_bytes; /* in the device arena, of its first stay; -1: it lives in a tier */
+  int64_t offset_bytes; /* in the device arena, of its first residency; -1: it lives in a tier */
   uint32_t decision;    /* CAIRN_DECISION_* */
   uint32_t tier;        /* with OFFLOAD; with PERSISTENT: where it lives (optimizer state may be in a tier) */
   int32_t first_step, last_step; /* of the plan */
@@ -642,7 +644,7 @@ typedef struct cairn_plan_op_t {
   const char* name;      /* borrowed from the plan, as all texts here */
   const char* op;        /* as cairn_graph_op took it */
   const char* region;    /* "" outside */
-  const char* amp_class; /* what holds for it; with CAIRN_AMP_OFF: would hold */
+  const char* amp_class; /* the class that holds for it; with CAIRN_AMP_OFF: that would hold */
   int32_t amp_rule;      /* number of the plan's rule that says so, from 0; -1: the class is the op's own */
   uint32_t reserved;
 } cairn_plan_op_t;
@@ -657,8 +659,9 @@ enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_H
 /* Renderings: the plan as JSON ("cairn.plan/1"), its problem as JSON ("cairn.problem/1"), one HTML page, one SVG
  * picture of memory over time, a plan file (binary, see cairn_inspect), the trade-off curve as JSON ("cairn.sweep/1":
  * plans of the same problem from keeping everything down to the smallest budget, and checkpointing by hand), the HTML
- * page with that curve. title: its first line; further lines, "word: text", stand below it on the page. blocks: SWEEP and REPORT for the time of solving the problem under some 20 budgets.
- * owns: caller. threads: const. since: 1.0 */
+ * page with that curve. title: its first line is the page's title; further lines, "word: text", are printed below it.
+ * blocks: SWEEP and REPORT for the time of solving the problem under some 20 budgets. owns: caller. threads: const.
+ * since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
                                                            cairn_text_t** out_text, cairn_error_t* error);
 
@@ -703,11 +706,12 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_read(cairn_session_t* ses
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_value_info(const cairn_session_t* session, const char* name,
                                                                   cairn_value_info_t* out_info, cairn_error_t* error);
 /* One run on the inputs written: forward of a graph without a loss; forward and backward of a plan with no_optimizer, which
- * overwrites the gradients. Inputs stay: written once is enough. blocks: until it is done. errors: CANCELLED, WRONG_STATE
- * (plan has an optimizer: use a stepper; parameters have no values, as they were never initialised, loaded, imported or
+ * overwrites the gradients. Inputs keep their values: writing them once is enough. blocks: until it is done. errors:
+ * CANCELLED, WRONG_STATE (the plan has an optimizer: use a stepper; parameters were never initialised, loaded, imported or
  * written, or inputs were never written: the message names them), OUT_OF_MEMORY, DEVICE_LOST. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
-/* Makes the run under way, or else the next one, end with CANCELLED at the next op. threads: any, also during calls. since: 1.0 */
+/* Makes the run under way, or else the next one, end with CANCELLED at the next op. threads: any, also during calls.
+ * since: 1.0 */
 CAIRN_API void cairn_session_cancel(cairn_session_t* session);
 
 /* 1: later runs record when each op and copy ran; 0: no longer. since: 1.0 */
@@ -728,18 +732,18 @@ typedef struct cairn_span {
  * errors: NOT_FOUND past the last. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_span(const cairn_session_t* session, size_t index,
                                                             cairn_span_t* out_span, cairn_error_t* error);
-/* Adds the session's last traced run to a profile: seconds of each op. Of the step of one micro-batch that it was part of:
- * step_seconds, as the caller saw it, and optimizer_seconds, as its report says; 0: not known.
+/* Adds the session's last traced run to a profile: the seconds of each op. The run was part of a step of one micro-batch:
+ * step_seconds is that step as the caller measured it, optimizer_seconds is what its report says; 0: not known.
  * errors: WRONG_STATE (no run was traced; the costs are a device model). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_add_run(cairn_costs_t* costs, const cairn_session_t* session,
                                                              double step_seconds, double optimizer_seconds,
                                                              cairn_error_t* error);
 
-/* Times what the kernels of a plan's ops have to choose from on the device (algorithms of matrix products, who computes
- * attention, who sums the gradients of biases: GPUs have these), and puts what is clearly faster than the device's own
- * choice into the profile. Plans that are made with the profile take it, so that the bits of a run follow from the profile:
- * the same profile, the same bits. *out_count: ops timed, 0 where there is nothing to choose; may be NULL. Takes the memory
- * of one op's operands for the time of the call. errors: INVALID_ARGUMENT (the profile is another machine's), WRONG_STATE
+/* Times the alternatives that kernels of a plan's ops have on the device: on GPUs algorithms of matrix products, which
+ * library computes attention, which kernel sums the gradients of biases. What is clearly faster than the device's own
+ * choice goes into the profile, and plans that are made with the profile use it. So the bits of a run follow from the
+ * profile. *out_count: ops timed, 0 where there are no alternatives; may be NULL. Takes the memory of one op's operands for
+ * the time of the call. errors: INVALID_ARGUMENT (the profile is another machine's), WRONG_STATE
  * (the costs are a device model). blocks: for seconds; nothing else should run. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_measure_kernels(cairn_costs_t* costs, const cairn_plan_t* plan,
                                                                      cairn_device_t* device, uint64_t* out_count,
@@ -751,9 +755,9 @@ typedef struct cairn_tier_usage {
   uint64_t peak_bytes;     /* highest end of any byte used since the session was made */
   uint64_t live_peak_bytes;
   uint64_t pinned_bytes;   /* of those reserved, locked in memory */
-  uint64_t staging_bytes;  /* host memory beside them, through which copies to and from this tier go */
-  /* Of the device tier: bytes of the device that are taken, by all programs, as its driver counts them: before the session
-   * took its own, and now. 0: it does not say. */
+  uint64_t staging_bytes;  /* more host memory, through which copies to and from this tier go */
+  /* Of the device tier: bytes of the device that all programs together use, as its driver counts them: before the session
+   * took its own, and now. 0: the driver does not say. */
   uint64_t driver_before_bytes, driver_bytes;
 } cairn_tier_usage_t;
 #define CAIRN_TIER_USAGE_INIT {sizeof(cairn_tier_usage_t), 0, 0, 0, 0, 0, 0, 0}
@@ -767,15 +771,15 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_digest(cairn_session_t* s
 /* 6. Stepper -------------------------------------------------------------------------------------------------------- */
 
 enum { CAIRN_SCHEDULE_CONSTANT = 0, CAIRN_SCHEDULE_COSINE = 1, CAIRN_SCHEDULE_LINEAR = 2 };
-/* A schedule of the learning rate that steppers know: a pure function of the optimizer steps that were applied. The texts
- * live as long as the library. */
+/* A schedule of the learning rate: a pure function of the number of optimizer steps that were applied. The texts live as
+ * long as the library. */
 typedef struct cairn_schedule_info {
   size_t struct_size;
   const char* name;
   const char* parameters;  /* "name=default", separated by blanks; "name=word|word": one of these, the first by default;
                               "name=" takes a list */
   const char* description;
-  uint32_t ends;           /* 1: it is laid out over its steps, and needs to know where it ends */
+  uint32_t ends;           /* 1: it depends on its last step, and so needs total_steps */
   uint32_t reserved;
 } cairn_schedule_info_t;
 #define CAIRN_SCHEDULE_INFO_INIT {sizeof(cairn_schedule_info_t), NULL, NULL, NULL, 0, 0}
@@ -793,7 +797,7 @@ typedef struct cairn_schedule_value {
 typedef struct cairn_schedule {
   const char* name;
   uint64_t steps;    /* how many it lasts, before the next one begins; 0, of the last one alone: up to total_steps */
-  const cairn_schedule_value_t* values; /* in the place of its parameters' defaults */
+  const cairn_schedule_value_t* values; /* instead of its parameters' defaults */
   uint64_t value_count;
 } cairn_schedule_t;
 typedef struct cairn_stepper_options {
@@ -807,12 +811,12 @@ typedef struct cairn_stepper_options {
   double clip_norm;        /* global norm; 0: none */
   uint32_t schedule;       /* CAIRN_SCHEDULE_* */
   uint32_t micro_steps;    /* micro-batches of an effective batch; 0: 1 */
-  const cairn_hyper_t* hypers; /* of any optimizer, in the place of the plan's. */
+  const cairn_hyper_t* hypers; /* of any optimizer, instead of the plan's */
   uint64_t hyper_count;
-  const cairn_schedule_t* schedules; /* one after the other, in the place of `schedule`, which must then be 0. Momenta of
+  const cairn_schedule_t* schedules; /* one after the other, instead of `schedule`, which must then be 0. Momenta of
                                         a schedule take the place of the groups' own momentum, or beta1 */
   uint64_t schedule_count;
-  uint64_t warmup_units;   /* the warm-up as a count of samples, tokens ..., in the place of warmup_steps: */
+  uint64_t warmup_units;   /* the warm-up as a count of samples, tokens ..., instead of warmup_steps: */
   uint64_t step_units;     /* how many of them a step takes. The last step of warm-up reaches warmup_units */
   /* Of plans with CAIRN_AMP_FP16, by the rule of torch.amp.GradScaler: gradients are multiplied by a scale on their way.
    * A step whose gradients are not finite is skipped and multiplies it by the backoff; `interval` steps in a row that are
@@ -855,10 +859,10 @@ typedef struct cairn_setting_info {
  * threads: any. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_setting_describe(uint32_t kind, const char* owner, size_t index,
                                                                 cairn_setting_info_t* out_info, cairn_error_t* error);
-/* What a stepper with these options would give the updates of steps first to first + count - 1, counted from 0: their rates
- * and, where out_momenta is not NULL, momenta; NaN where the schedule has none. Looks at rates, warm-up and schedule alone;
- * count may be 0, to check them. INVALID_ARGUMENT also means: an unknown schedule or parameter, a value out of range, a
- * schedule shorter than its warm-up. threads: any. since: 1.0 */
+/* The rates that a stepper with these options gives to the updates of steps first to first + count - 1, counted from 0, and
+ * their momenta if out_momenta is not NULL (NaN where the schedule has none). Only rates, warm-up and schedule of the
+ * options count; count may be 0, to check them. INVALID_ARGUMENT also means: an unknown schedule or parameter,
+ * a value out of range, a schedule shorter than its warm-up. threads: any. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_schedule_rates(const cairn_stepper_options_t* options, uint64_t first,
                                                               size_t count, double* out_rates, double* out_momenta,
                                                               cairn_error_t* error);
@@ -876,11 +880,11 @@ typedef struct cairn_step_report {
   uint32_t outcome;         /* CAIRN_STEP_* */
   uint32_t micro;           /* micro-batches accumulated after this call */
   uint64_t copied_out_bytes[3], copied_in_bytes[3];     /* of this micro-batch, by tier: from the device, and back */
-  double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took. Measuring that and stalls takes a GPU
-                                                            time: there one run of 32 is, and others give its seconds */
+  double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took. On a GPU one run of 32 is timed, as
+                                                            timing costs time; the others report its seconds and stalls */
   uint32_t fell_back;       /* 1: the disk tier failed; this micro-batch ran again, from a plan without it */
   uint32_t reserved;
-  double submit_seconds;    /* of this micro-batch: the host handed its work to the device */
+  double submit_seconds;    /* of this micro-batch: what the host took to submit its work to the device */
 } cairn_step_report_t;
 #define CAIRN_STEP_REPORT_INIT                                                                                       \
   {sizeof(cairn_step_report_t), 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, {0}, {0}, {0}, {0}, 0, 0, 0.0}
@@ -894,14 +898,14 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_create(cairn_session_t* s
 CAIRN_API void cairn_stepper_retain(cairn_stepper_t* stepper);
 CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
 /* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. A batch
- * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. So is one whose weights add up
- * to 0, for none of its targets counts (SKIPPED_EMPTY). out_report may be NULL.
+ * whose loss or gradients are not finite is skipped: parameters, moments and schedule do not change. So is one whose weights
+ * add up to 0, as none of its targets counts (SKIPPED_EMPTY). out_report may be NULL.
  * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), WRONG_STATE (parameters or inputs have no
  * values, as in cairn_session_run; a session that is lost), DEVICE_LOST, IO (the disk tier failed
  * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
  * a plan without it fits its memory; or it held optimizer state, which is lost), OUT_OF_MEMORY (the message says whether
- * the effective batch is discarded or the session is lost; it goes on as soon as there is memory), NON_FINITE (plans with fuse_update: a
- * gradient is not finite, and parameters were partly updated: restore a checkpoint). since: 1.0 */
+ * the effective batch is discarded or the session is lost; it goes on as soon as there is memory), NON_FINITE (plans with
+ * fuse_update: a gradient is not finite, and parameters were partly updated: restore a checkpoint). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
                                                              cairn_error_t* error);
 /* The same by another session on the stepper's store (cairn_session_create_set): its inputs, its length. INVALID_ARGUMENT
@@ -913,7 +917,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro_on(cairn_stepper_t*
  * errors: WRONG_STATE (nothing accumulated), as cairn_stepper_micro. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
                                                              cairn_error_t* error);
-/* Throws away what was accumulated. since: 1.0 */
+/* Discards what was accumulated. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_discard(cairn_stepper_t* stepper, cairn_error_t* error);
 /* Changes the options of later steps; seed is kept. errors: WRONG_STATE (in the middle of an effective batch). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper,
@@ -928,7 +932,8 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_set(cairn_stepper_t* step
  * group or hyper-parameter. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_get(const cairn_stepper_t* stepper, const char* group,
                                                            const char* name, double* out_value, cairn_error_t* error);
-/* Where the stepper stands, without running anything: step, micro, skipped_steps, step_loss, step_weight. threads: const. since: 1.0 */
+/* Where the stepper is, without running anything: step, micro, skipped_steps, step_loss, step_weight. threads: const.
+ * since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_report(const cairn_stepper_t* stepper,
                                                               cairn_step_report_t* out_report, cairn_error_t* error);
 
@@ -942,7 +947,7 @@ typedef struct cairn_metadata {
 
 /* Saves graph, parameters, moments, run state and, in the middle of an accumulation, gradients into a new directory, with
  * the metadata and copies of the files. Durable when it returns; all or nothing: until then an older checkpoint of that name
- * stays whole, and after an error it is there as before. What was written is read back (digests of all tensors and files)
+ * is complete, and after an error it is there as before. What was written is read back (digests of all tensors and files)
  * before it replaces anything. What others have put into the older checkpoint's directory is kept. errors: IO (disk full is
  * seen before anything is written), CORRUPT_FILE (reads back otherwise than written), INVALID_ARGUMENT (the directory holds
  * other files and is no checkpoint, or a file of that name that no save wrote). blocks: until durable. since: 1.0 */
@@ -957,8 +962,8 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_open(cairn_instance_t*
                                                                cairn_checkpoint_t** out_checkpoint, cairn_error_t* error);
 CAIRN_API void cairn_checkpoint_retain(cairn_checkpoint_t* checkpoint);
 CAIRN_API void cairn_checkpoint_release(cairn_checkpoint_t* checkpoint);
-/* Deletes the checkpoint in a directory: the files that its manifest lists, and the directory if nothing else is in it; what
- * is there beside stays. Never through a symbolic link, and never what is not known to be a checkpoint's. Opened ones can
+/* Deletes the checkpoint in a directory: the files that its manifest lists, and the directory if nothing else is in it; other
+ * files in it are kept. Never through a symbolic link, and never what is not known to be a checkpoint's. Opened ones can
  * be read on. errors: NOT_FOUND (no checkpoint), INVALID_ARGUMENT (a link, no directory), CORRUPT_FILE (a damaged manifest:
  * nothing is deleted), IO. blocks: until durable. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_remove(cairn_instance_t* instance, const char* directory,
@@ -972,9 +977,9 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_verify(const cairn_che
 /* The graph it was trained with, frozen. owns: caller. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint,
                                                                 cairn_graph_t** out_graph, cairn_error_t* error);
-/* Puts a stepper of an equal graph exactly where the saved one was: bit-identical continuation. Graphs are equal, too, where
- * all inputs' first dimensions differ by one factor: they are for micro-batches of another size (cairn_stepper_configure
- * says how many a step has from then on). errors: CORRUPT_FILE (a tensor's digest), WRONG_STATE. since: 1.0 */
+/* Puts a stepper of an equal graph exactly where the saved one was: it continues with the same bits. Graphs are also equal
+ * if the first dimensions of all inputs differ by one factor, for micro-batches of another size (then
+ * cairn_stepper_configure sets how many a step has). errors: CORRUPT_FILE (a tensor's digest), WRONG_STATE. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper,
                                                                const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
 /* Parameters alone, by name, into any session. errors: NOT_FOUND (names the first parameter that is not there),
@@ -992,9 +997,9 @@ typedef struct cairn_name {
 /* All parameters to and from a safetensors file; parameters without a row keep their names. Import converts F16, BF16
  * and F64. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE, NOT_FOUND (no such
  * file); INVALID_ARGUMENT names a tensor that is missing or has another shape, or a row whose `ours` is no parameter,
- * and nothing is written then; UNSUPPORTED names a tensor of a type that cairn has not (BOOL, FP8 ...), where a parameter
- * needs it. Of an import, a row whose `theirs` is NULL says that the file is not asked for this parameter, which keeps its
- * value. since: 1.0 */
+ * and nothing is written then; UNSUPPORTED names a tensor that a parameter needs and whose type cairn does not have (BOOL,
+ * FP8 ...). In an import, a row whose `theirs` is NULL leaves its parameter out of the import: it keeps its value.
+ * since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
@@ -1040,7 +1045,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_write(const cairn_token
                                                                const char* token_path, cairn_error_t* error);
 
 typedef struct cairn_dataset cairn_dataset_t;
-/* Windows of length + 1 tokens from a token file (mapped). errors: NOT_FOUND, IO, CORRUPT_FILE. since: 1.0 */
+/* Windows of length + 1 tokens from a token file. errors: NOT_FOUND, IO, CORRUPT_FILE. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_open(cairn_instance_t* instance, const char* token_path,
                                                             uint32_t length, cairn_dataset_t** out_dataset,
                                                             cairn_error_t* error);

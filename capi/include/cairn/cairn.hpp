@@ -7,7 +7,7 @@
 //              compiler was told -fno-exceptions, or CAIRN_HPP_NO_EXCEPTIONS is defined before this header, it returns
 //              cairn::Result<T> instead, which holds a T or the Error and, in C++23, is a std::expected. cairn::Outcome<T> is
 //              what calls return, T or Result<T>. Files compiled either way can be linked together. Where calls throw,
-//              cairn::attempt([&] { ... }) gives the Result of a single one. The errors: lines here name statuses beside
+//              cairn::attempt([&] { ... }) gives the Result of a single one. The errors: lines here name statuses besides
 //              INVALID_ARGUMENT, OUT_OF_MEMORY and INTERNAL. Containers of this header throw std::bad_alloc.
 //   Ownership  An object is a reference to a handle: copying it retains, and both name the same thing; the order in which
 //              references are dropped never matters. adopt, share, View and detach() are the ways from and to handles of C. A

@@ -56,7 +56,7 @@ FUNCTION(sub, hn::Sub(a, b))
 FUNCTION(mul, hn::Mul(a, b))
 FUNCTION(div, hn::Div(a, b))
 FUNCTION(div_grad, hn::Div(hn::Neg(hn::Mul(a, b)), c))
-// A NaN on either side stays one.
+// If a or b is NaN, so is the result.
 FUNCTION(minimum, choose(hn::Or(hn::IsNaN(a), hn::Lt(a, b)), a, b))
 FUNCTION(maximum, choose(hn::Or(hn::IsNaN(a), hn::Gt(a, b)), a, b))
 FUNCTION(greater_grad, choose(hn::Gt(b, c), a, hn::IfThenElseZero(hn::Eq(b, c), hn::Mul(set(0.5f), a))))

@@ -1,5 +1,5 @@
-// Rows that are functions of several operands, element by element, and repeat operands where shapes broadcast. What is not
-// float32, and what is repeated, is read in strips that stay near.
+// Rows that are functions of several operands, element by element, and repeat operands where shapes broadcast. Operands that are
+// not float32, or are repeated, are read in strips that fit the cache.
 #include "kernels/cpu/rows.h"
 
 #include <algorithm>

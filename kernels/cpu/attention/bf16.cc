@@ -17,7 +17,7 @@ namespace {
 
 bool fits(const AttentionShape& a) { return a.type == DType::kBF16 && a.dim % kTileK == 0; }
 
-// Offsets of one thread's buffers; `padded`: length rounded up to whole tiles.
+// Offsets of one thread's buffers; `padded`: length rounded up to full tiles.
 struct Buffers {
   Workspace space;
   int64_t padded, block;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/gemm/amx_tiles.h"
+#include "kernels/cpu/gemm/bf16/amx_tiles.h"
 #include "kernels/cpu/gemm/bf16/gemm.h"
-#include "kernels/cpu/gemm/transpose16.h"
+#include "kernels/cpu/gemm/bf16/transpose16.h"
 #include "runtime/base/parallel.h"
 
 #if defined(__x86_64__)
@@ -168,8 +168,8 @@ inline void multiply_block(const SplitArea& area, int64_t m, int64_t n, int64_t 
       c[i * area.ldc + j] = add ? c[i * area.ldc + j] + edge[i * 32 + j] : edge[i * 32 + j];
 }
 
-// Rows x columns of C. The side that all threads share goes by once, 32 at a time, a share of k after the
-// other, while the thread's own block stays in its cache.
+// Computes rows x columns of C. The thread's own block is kept in its cache; the operand that all threads share is read once, 32
+// rows or columns at a time, one range of k after the other.
 template <int kLeft, int kRight>
 void multiply(const SplitArea& area, bool rows_outside) {
   alignas(64) float edge[32 * 32];
@@ -210,8 +210,8 @@ SplitProduct::SplitProduct(const ProductShape& s, int threads) : shape_(s) {
   blocks_at_ = space_.add(threads * block_bytes_);
 }
 
-// [i0, i1) of a side over [k0, k1): strips of 16, each with its steps of k, each with its levels; whole pairs
-// of strips.
+// [i0, i1) of a side over [k0, k1): strips of 16, each with its steps of k, each with its levels. Strips are packed
+// in pairs.
 void SplitProduct::pack(const Side& side, bool left, const float* from, int64_t i0, int64_t i1, int64_t k0,
                         int64_t k1, char* to) const {
   const auto split = side.parts == 3 ? split_tile<3> : side.parts == 2 ? split_tile<2> : split_tile<1>;

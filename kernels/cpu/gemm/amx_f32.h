@@ -5,7 +5,8 @@
 // "Leveraging the bfloat16 Artificial Intelligence Datatype for Higher-Precision Computations", ARITH 2019.)
 //
 // A number that was float16 (11 bits, nothing below 2^-24) is the exact sum of two: two such sides need four partial
-// products, none of which is rounded or left out, one beside float32 five. The bits are those of three parts, whose last is 0.
+// products, none of which is rounded or left out; one such side and one of float32 need five. The bits
+// are those of three parts, whose last is 0.
 #pragma once
 #include <cstdint>
 
@@ -21,12 +22,12 @@ class SplitProduct {
  public:
   SplitProduct(const ProductShape& shape, int threads);
   int64_t scratch_bytes() const { return space_.bytes(); }
-  // Steps of k between two times that blocks of C at its edges are added to; those inside are kept exactly.
+  // A block at an edge of C adds its sum to C after so many steps of k. Inner blocks keep their sums exactly until the end.
   static int64_t block_depth(int64_t k);
   void run(const float* a, const float* b, float* c, void* scratch, const float* bias = nullptr) const;
 
  private:
-  // One operand as it lies in memory: element (i, k), i a row of A or a column of B.
+  // One operand as it is stored: element (i, k), i a row of A or a column of B.
   struct Side {
     int64_t count;  // rows of A or columns of B
     int64_t ld;

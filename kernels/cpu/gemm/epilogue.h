@@ -12,7 +12,7 @@ enum class Activation : uint8_t {
 #define FUNCTION(name, ...) k_##name,
 #include "runtime/base/elementwise.def"
 };
-// "" or a function of elementwise.def; false if unknown.
+// Reads the name of an activation, "" (none) or a function of elementwise.def; false if unknown.
 bool parse_activation(std::string_view word, Activation* out);
 
 // y = act(c + bias) in bfloat16; pre, when given, takes the argument of act, and y is computed from it as
@@ -30,7 +30,7 @@ class LinearEpilogue final : public Epilogue {
   int64_t ld_;
 };
 
-// y = c act'(pre) in bfloat16. Whole rows at a time are multiplied by their derivatives: within a block, a
+// y = c act'(pre) in bfloat16. Full rows at a time are multiplied by their derivatives: within a block, a
 // load of pre would wait for stores of y that look like its neighbours, as rows are often a multiple of 4096
 // bytes apart.
 class DerivativeEpilogue final : public Epilogue {

@@ -50,7 +50,7 @@ struct Ahead {
   }
 };
 
-// Rows [m0, m1) of a panel. t: its first tile; `strip`: numbers from the A of one tile to that of the next.
+// Multiplies rows [m0, m1) of A by a panel of B. t: its first tile; strip: elements of A from one tile to the next.
 HWY_INLINE void panel(int64_t m0, int64_t m1, int64_t columns, Tile t, int64_t strip, Ahead ahead) {
   const int64_t lanes = tile_lanes(), vectors = (columns + lanes - 1) / lanes, ldc = t.ldc;
   const bool whole = columns % lanes == 0;
@@ -89,7 +89,7 @@ HWY_INLINE int64_t panel_columns(int64_t left) {
 
 int64_t block_depth_dispatch(int64_t k, bool pack_a) { return depth_of(k, pack_a ? kPackedDepth : kDepth); }
 
-// Loops: rows of A that stay near; shares of k; panels of B; tiles.
+// Loops, from the outside: rows of A that fit the cache; shares of k; panels of B; tiles.
 void gemm_block_dispatch(const GemmBlock& g) {
   if (g.dots) return dots(g);
   const bool direct_b = g.b_column == 1 && g.m1 - g.m0 <= 2 * kTileRows;

@@ -9,7 +9,7 @@ namespace cairn::kernels::cpu {
 inline constexpr int64_t kRowUnit = 8, kColumnUnit = 48;
 // Steps of k that are summed in registers before they are added to C, at most; where A is packed, fewer.
 inline constexpr int64_t kMaxDepth = 768, kMaxPackedDepth = 384;
-// Rows of A that stay in the second cache while the panels of B go by: as they lie, or packed.
+// Rows of A that are kept in the second cache while the panels of B are multiplied: in place, or packed.
 inline constexpr int64_t kRows = 512, kPackedRows = 512;
 // At most so many rows of A are multiplied as dot products with the rows of a transposed B, which then need
 // not be packed; sums of a few products are not worth it.

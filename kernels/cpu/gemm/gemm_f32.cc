@@ -18,8 +18,7 @@ Product::Product(const ProductShape& s, int threads) : shape_(s) {
   if (shape_.ldb == 0) shape_.ldb = s.transpose_b ? s.k : s.n;
   if (shape_.ldc == 0) shape_.ldc = s.n;
   if (shape_.whole_k == 0) shape_.whole_k = s.k;
-  // Threads that have something to do for as long as it takes to wake one: by round rates of summing and of
-  // reading B.
+  // So many threads that each has more work than waking it takes, by rough rates of summing and of reading B.
   const double nk = static_cast<double>(s.n) * static_cast<double>(s.k);
   const double seconds = static_cast<double>(s.m) * nk / 5e10 + nk * 4 / 1e10;
   const auto most = static_cast<int64_t>(std::clamp<double>(seconds / 15e-6, 1, threads));

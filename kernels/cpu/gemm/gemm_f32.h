@@ -11,11 +11,12 @@ struct ProductShape {
   int64_t lda = 0, ldb = 0, ldc = 0;              // of the stored rows; 0: dense
   bool bias = false;                              // float32 [n] added to every row
   bool add = false;                               // C += A B
-  // Steps of the product that this one is a share of: it is summed in the blocks of that one, so that shares which begin
-  // at such blocks and add up make its bits. 0: k.
+  // Where this product is a share of a longer one: that product's k. The share is summed in that product's blocks of k, so
+  // that shares which begin at such blocks and are added up have its bits. 0: k.
   int64_t whole_k = 0;
   int parts_a = 3,
-      parts_b = 3;  // bfloat16 numbers whose sum is one of A, of B: 3, of float16 2, of bfloat16 1
+      parts_b =
+          3;  // on the tiles: how many bfloat16 numbers an element of A, of B is split into: float32 3, float16 2, bfloat16 1
 };
 
 // C[m, n] = A[m, k] B[k, n] over the threads of the caller. Every element of C is summed by one thread, in an

@@ -81,7 +81,7 @@ HWY_INLINE void pack_strip(int64_t width, const float* from, int64_t step, int64
 }
 
 // `count` rows of a transposed A, from[k * step + i], as strips of kWidth: a few rows of memory at a time, so that lines of a strip
-// are written whole (strips may lie at the same place of the cache) and lines of as many rows are read from it.
+// are written at once (strips may lie at the same place of the cache) and lines of as many rows are read from it.
 template <int64_t kWidth>
 HWY_INLINE void pack_strips(const float* from, int64_t step, int64_t count, int64_t k, float* to) {
   constexpr int64_t kSteps = 8;

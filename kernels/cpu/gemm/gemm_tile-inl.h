@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
 // Rows and vectors of a tile: sums, a row of B and one number of A fill the registers.
-// Without AVX-512 a panel of B has to stay in the nearest cache: vectors are half as long, so that more of
+// Without AVX-512 a panel of B must fit the nearest cache: vectors are half as long, so that more of
 // them are read for as many sums.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kTileRows = 8, kTileVectors = 3;
@@ -84,7 +84,7 @@ struct Tile {
   const char* next[2];  // lines of memory that the following panel will read, for every 16 steps of k
 };
 
-// C (+)= A B (+ bias) for kHeight rows and kVectors vectors of columns. The sum over k stays in registers.
+// C (+)= A B (+ bias) for kHeight rows and kVectors vectors of columns. The sums over k are kept in registers.
 template <int kHeight, int kVectors>
 HWY_NOINLINE void tile(const Tile& t) {
   const int64_t w = tile_lanes();

@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-// A block of kRows x kVectors vectors stays in registers while k runs.
+// The sums of a block of kRows x kVectors vectors are kept in registers over all of k.
 template <int kRows, int kVectors, class Tag>
 HWY_INLINE void block(const SmallGemm& g, int64_t i, int64_t j, Tag tag) {
   const int64_t w = lanes();

@@ -60,7 +60,7 @@ HWY_INLINE double squares_of(const float* x, int64_t count) {
   return total;
 }
 
-// The new means of the rows, and the sums of squares of the columns.
+// Computes the new second moments of the rows, and the sums of squares of the columns.
 void factors(const AdafactorBlock& b) {
   double row_sums[kSumRows] = {};
   for (int64_t begin = 0; begin < b.columns; begin += kSumColumns) {

@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-// One block, whole: its numbers are rounded to codes when the largest is known.
+// One full block: its numbers are rounded to codes when the largest is known.
 template <class Optimizer, size_t... k>
 HWY_INLINE void update_block(const Optimizer& f, const float* grad, float* p, DynamicBlock* const* blocks,
                              std::index_sequence<k...>) {
@@ -39,7 +39,8 @@ HWY_INLINE void update_block(const Optimizer& f, const float* grad, float* p, Dy
   (encode_block<has_sign(Optimizer::kFormats[k])>(numbers[k], largest[k], *blocks[k]), ...);
 }
 
-// Of elements [begin, end), where a block begins; the last one may be a part of a block. p: of element `begin`.
+// Updates elements [begin, end) of a parameter with states in blocks. A block begins at `begin`, and the last block may be
+// shorter. p: the parameter's element `begin`.
 template <class Optimizer>
 void update_blocks(const Optimizer& f, const float* grad, float* p, float* const* states, int64_t begin,
                    int64_t end) {
@@ -82,7 +83,7 @@ template <class... Optimizers>
 constexpr std::array<UpdateRange, sizeof...(Optimizers)> ranges(UpdateList<Optimizers...>) {
   return {update_typed<Optimizers>...};
 }
-// optimizer: its index in Updates, and `factors` is one of it.
+// optimizer: its index in Updates; factors points to an object of that type.
 void update_range(size_t optimizer, const void* factors, const float* grad, const ParameterPlace& place,
                   float* const* states, int64_t begin, int64_t end) {
   static constexpr auto kRanges = ranges(Updates());

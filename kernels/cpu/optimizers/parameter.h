@@ -1,5 +1,5 @@
-// Where the parameter of an update lies: float32, bfloat16 that is rounded stochastically, or bfloat16 beside the 16
-// bits below. A plain one may have a copy of 16 bits beside it, which is written with it.
+// How the parameter of an update is stored: float32, bfloat16 that is rounded stochastically, or bfloat16 and the 16
+// bits below it. A float32 one may also have a copy of 16 bits, which is written with it.
 #pragma once
 #include "runtime/base/kernel_closure.h"
 #include "runtime/base/optimizers/stochastic.h"
@@ -11,8 +11,8 @@ namespace cairn::kernels::cpu {
 struct ParameterPlace {
   float* plain = nullptr;
   bf16* narrow = nullptr;    // one of the two
-  uint16_t* low = nullptr;   // beside a `narrow` that is split
-  uint16_t* copy = nullptr;  // beside `plain`, rounded to copy_type
+  uint16_t* low = nullptr;   // the lower halves of a `narrow` that is split
+  uint16_t* copy = nullptr;  // a copy of `plain`, rounded to copy_type
   DType copy_type = DType::kBF16;
   RandomKey key = {};
   int64_t first = 0;  // the element's place in the stream of random numbers

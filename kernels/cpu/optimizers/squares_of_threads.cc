@@ -1,4 +1,4 @@
-// The sum of squares in the order in which a GPU adds them up, for sums that the host makes beside one: chunks of a tensor, each by
+// The sum of squares in the order in which a GPU adds them up, for sums that the host computes for one: chunks of a tensor, each by
 // a block of threads that take four neighbours at a time, then the chunks' sums by such a block.
 #include <array>
 
@@ -49,7 +49,7 @@ namespace {
 
 constexpr int64_t kThreads = kSquaresThreads, kGroup = 4, kRow = kThreads * kGroup, kWarp = 32;
 
-// Each warp's numbers in halves, then the warps one after the other.
+// Adds up as a block of GPU threads does: each warp by halving, then the warps one after the other.
 double block_sum(double* of_threads) {
   double total = 0;
   for (int64_t warp = 0; warp < kThreads; warp += kWarp) {

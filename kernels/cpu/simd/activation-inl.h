@@ -15,7 +15,7 @@ namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
 inline constexpr float kSqrt2OverPi = 0.7978845608028654f, kCubic = 0.044715f;
 
-// A NaN stays NaN: the maximum of x86 would give its second operand then.
+// NaN for NaN: the maximum of x86 would give its second operand then.
 HWY_INLINE V relu(V x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(DF())), x); }
 // By the argument or the result; a NaN lets dy through.
 HWY_INLINE V relu_grad(V dy, V y) { return hn::IfThenZeroElse(hn::Le(y, hn::Zero(DF())), dy); }
@@ -41,7 +41,7 @@ HWY_INLINE X gelu_tanh(X x) {
 }
 template <class X>
 HWY_INLINE X gelu_tanh_grad(X dy, X x) {
-  // Where the gate is long 0 or 1, so that the squares of large numbers are none that 0 times is NaN.
+  // x^2 is limited to where the gate has been 0 or 1 for long: an infinite square times 0 would be NaN.
   const X xx = min(set(1e4f), mul(x, x));
   const X s = gelu_gate(x, xx);
   const X twice_du = mul(set(2.0f * kSqrt2OverPi), mul_add(set(3.0f * kCubic), xx, set(1.0f)));
@@ -105,11 +105,11 @@ HWY_INLINE V logarithm(V x) {
   V y = hn::Sub(log_of_normal(scaled), hn::IfThenElse(small, set(25 * 0.6931471805599453f), hn::Zero(DF())));
   y = hn::IfThenElse(hn::Eq(x, hn::Zero(DF())), set(-inf), y);
   y = hn::IfThenElse(hn::Lt(x, hn::Zero(DF())), set(std::numeric_limits<float>::quiet_NaN()), y);
-  return hn::IfThenElse(hn::Lt(x, set(inf)), y, x);  // infinity and NaN stay
+  return hn::IfThenElse(hn::Lt(x, set(inf)), y, x);  // infinity and NaN are not changed
 }
 HWY_INLINE V logarithm_grad(V dy, V x) { return hn::Div(dy, x); }
 
-// max(x, 0) + log(1 + u), u = e^-|x|; what 1 + u rounds away from u comes back by the quotient.
+// max(x, 0) + log(1 + u), u = e^-|x|; the quotient corrects for what 1 + u loses of u by rounding.
 HWY_INLINE V softplus(V x) {
   const V u = exp(hn::Neg(hn::Abs(x))), w = hn::Add(set(1.0f), u), of_w = hn::Sub(w, set(1.0f));
   const V tail = hn::IfThenElse(hn::Eq(of_w, hn::Zero(DF())), u, hn::Div(hn::Mul(log_of_normal(w), u), of_w));

@@ -1,8 +1,8 @@
 // The variant of a function that HWY_EXPORT lists, by the instruction set in use (isa.h). Not Highway's own
-// dispatch: its choice is one for the whole process, so that a host with the library, too, would share it.
+// dispatch: its choice is one for the process, so that a host that uses Highway, too, would share it.
 #pragma once
 #include "kernels/cpu/simd/targets.h"
-// After targets.h, and without what foreach_target.h must precede.
+// Must follow targets.h. Highway's other headers may only be included after foreach_target.h, so they are not here.
 #include <hwy/targets.h>
 
 namespace cairn::kernels::cpu {

@@ -57,7 +57,7 @@ uint32_t features() {
   return found;
 }
 
-// VDPBF16PS: on Intel's cores one in two cycles beside two multiply-adds of float32 a cycle (measured on Sapphire
+// VDPBF16PS: on Intel's cores one in two cycles, and two multiply-adds of float32 a cycle (measured on Sapphire
 // Rapids), so that widening is faster there; on AMD's as many of both.
 bool dots_are_fast() {
   constexpr unsigned kAuth = 0x68747541, kHygo = 0x6f677948;  // of "AuthenticAMD", "HygonGenuine"
@@ -72,12 +72,12 @@ bool amx_palette_hidden() { return amx_bits() && cpuid(0x1d, 0).a == 0; }
 namespace {
 // Longer vectors than this exist in emulators alone; blocks of products in registers would become too wide.
 constexpr int kMostSveBytes = 64;
-// Of this thread, and so of those that it starts.
+// The vector length of this thread, which threads that it starts inherit.
 int sve_bytes() { return prctl(PR_SVE_GET_VL) & PR_SVE_VL_LEN_MASK; }
 }  // namespace
 #endif
 
-// Advanced SIMD is a part of the architecture. Not Highway's list, which asks for cryptography, too, before it names NEON.
+// Every AArch64 processor has NEON. Highway's own list is not used, as it names NEON only if there is cryptography, too.
 uint32_t features() {
   uint32_t bits = kHasNeon;
 #if defined(__linux__)

@@ -34,8 +34,8 @@ InstructionSet best_isa();         // of those that they have
 // CAIRN_ISA, as it stood at the first call of this or of a kernel. Where it is not set or not usable: best_isa(),
 // but kAvx512 on processors whose dot products of bfloat16 are slower than float32.
 InstructionSet isa();
-// isa() is the portable set on this thread, as long as one lives: for kernels that are made, not run, under it. How they
-// multiply is settled when they are made; their vectors stay those of the processor.
+// While an object of this class lives, isa() is the portable set on this thread. It is for making kernels, not for running them:
+// the way a kernel multiplies is chosen when it is made, its vectors when it runs, by the processor.
 class PortableIsa {
  public:
   PortableIsa();

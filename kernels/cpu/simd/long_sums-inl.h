@@ -14,14 +14,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-// A total is high + low: low collects what the additions to high round away (Knuth's TwoSum).
+// A total is high + low: low collects the rounding errors of additions to high (Knuth's TwoSum).
 template <class A>
 HWY_INLINE void add_to_total(A& high, A& low, A block) {
   const A sum = add(high, block), back = sub(sum, high);
   low = add(low, add(sub(high, sub(sum, back)), sub(block, back)));
   high = sum;
 }
-// As one number. What infinities round away is not a number.
+// As one number. For an infinite high, low is NaN and must not be added.
 HWY_INLINE V rounded_total(V high, V low) {
   return hn::IfThenElse(hn::IsFinite(high), hn::Add(high, low), high);
 }

@@ -1,5 +1,5 @@
-// Sums of rows that are too many for one float32 to add up: hundreds of thousands of additions, each rounded, are off
-// in the third digit. Their blocks' sums go to totals that lose next to nothing.
+// Sums over many rows. Hundreds of thousands of float32 additions, each rounded, give a wrong third digit. So blocks of rows are
+// summed, and the blocks' sums are added to totals that keep their rounding errors.
 #pragma once
 #include <cstdint>
 

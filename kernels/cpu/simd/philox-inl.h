@@ -63,7 +63,7 @@ inline void philox_group(const RandomKey& key, uint64_t first, uint32_t* words) 
 }
 #endif
 
-// Words of `count` blocks from `first` on; there is room for whole groups.
+// Words of `count` blocks from `first` on; there is room for full groups.
 HWY_INLINE void philox_blocks(const RandomKey& key, uint64_t first, int64_t count, uint32_t* words) {
   for (int64_t b = 0; b < count; b += kPhiloxGroup)
     philox_group(key, first + static_cast<uint64_t>(b), words + 4 * b);

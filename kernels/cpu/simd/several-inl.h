@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
 // A function as an object: of vectors, and of several if there is one of those. Inlined, as several vectors are handed over in
-// memory, in halves that a processor does not forward to whole loads.
+// memory, in halves, and a processor does not forward two stores to one load.
 #undef CAIRN_FUNCTION
 #define CAIRN_FUNCTION(name)                                                              \
   [](auto... v) HWY_ATTR __attribute__((always_inline)) requires requires { name(v...); } \
@@ -112,7 +112,7 @@ CAIRN_FOR_SEVERAL(reciprocal_estimate)
 CAIRN_FOR_SEVERAL(mul_from)
 #endif
 
-// Whole vectors, one behind the other.
+// Full vectors, one after the other.
 template <size_t kCount>
 struct Times {};
 template <size_t kCount, class T>

@@ -61,7 +61,7 @@ using VectorSlot = V;
 #define CAIRN_VECTORS(name, dimensions) V name dimensions
 #endif
 
-// A whole vector, or the first n elements of one (the rest read as 0 and are not written).
+// A full vector, or the first n elements of one (the rest read as 0 and are not written).
 struct Full {};
 struct Part {
   size_t n;
@@ -106,7 +106,7 @@ HWY_INLINE V get(Part part, const T* p) {
   return get(Full(), lane);
 }
 
-// Round to nearest even; NaN stays NaN; denormals are kept (unlike the hardware's conversion).
+// Round to nearest even; NaN remains NaN; denormals are kept (unlike the hardware's conversion).
 HWY_INLINE hn::Vec<DU> round_bf16(V v) {
   const DU du;
   const auto u = hn::BitCast(du, v);
@@ -206,7 +206,7 @@ HWY_INLINE V round(V a) { return hn::Round(a); }
 HWY_INLINE V mul_add(V a, V b, V c) { return hn::MulAdd(a, b, c); }
 HWY_INLINE V neg_mul_add(V a, V b, V c) { return hn::NegMulAdd(a, b, c); }
 
-// p 2^n, where e^x is that; n is whole.
+// p 2^n, which is e^x; n is an integer.
 HWY_INLINE V scaled_power(V p, V n, [[maybe_unused]] V x) {
 #if HWY_TARGET == HWY_AVX3
   return V{_mm512_scalef_ps(p.raw, n.raw)};
@@ -228,7 +228,7 @@ HWY_INLINE V scaled_power(V p, V n, [[maybe_unused]] V x) {
 }
 
 // e^x by Cody-Waite reduction and a polynomial of degree 7: within 2 ulp; 0 below -104, inf above 88.7, or e^most above that. NaN
-// stays NaN: the minimum and maximum of x86 give their second operand then.
+// for NaN: the minimum and maximum of x86 give their second operand then.
 template <class X>
 HWY_INLINE X exp(X x, float most = 89.0f) {
   const X in = min(set(most), max(set(-104.0f), x));

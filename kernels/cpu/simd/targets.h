@@ -1,8 +1,8 @@
 // What Highway compiles for: on x86-64 AVX-512, AVX2 and a portable fallback; on AArch64 SVE, NEON and that fallback; fewer
 // targets keep the build short. Included before any Highway header by every file that uses it.
 #pragma once
-// NEON is beside the fallback, and not in its place: `portable` is a set of its own there, too. Highway does so with g++; clang
-// compiles what all processors have, which is NEON, for every set.
+// NEON is compiled in addition to the fallback, not instead of it: `portable` is a set of its own there, too.
+// Highway does so with g++; clang compiles what all processors have, which is NEON, for every set.
 #if defined(__aarch64__) && !defined(__clang__)
 #define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
 #endif

@@ -1,5 +1,5 @@
-// The fused loss on a part of a vocabulary: its logits are made for the largest, for the sum and for the gradients, each
-// time anew, with the bits that linear_cross_entropy.cc has of the whole.
+// The fused loss on a part of a vocabulary. Its logits are computed three times: for the largest logit, for the sum of
+// exponentials and for the gradients, with the bits that linear_cross_entropy.cc gives for the full vocabulary.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -30,7 +30,7 @@ std::unique_ptr<HeadProducts> by_bf16(const Signature& s, bool gradients) {
   return bf16_products(s, gradients, false);
 }
 
-// step(row, its logits), for every row of all chunks; behind each chunk, done(its first row).
+// Calls step(row, its logits) for every row of all chunks, and done(its first row) after each chunk.
 template <class Step, class Done>
 void each_row(const HeadProducts& products, const Call& call, const Step& step, const Done& done) {
   const HeadSizes& z = products.z;

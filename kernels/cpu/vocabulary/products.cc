@@ -18,7 +18,7 @@ namespace {
 // dw is read and written, and the weight read, once per chunk, so chunks are large: up to so many logits.
 constexpr int64_t kChunkLogits = 16 << 20;
 
-// For a whole chunk and for the rows left over.
+// For a full chunk, and for the rows that are left.
 struct FloatChunk {
   FloatProduct logits, dx, add_dx, write_dw, add_dw;
   // x, w: how many parts a number of them has (ProductShape).
@@ -190,7 +190,8 @@ std::unique_ptr<HeadProducts> bf16_products(const Signature& s, bool gradients, 
 }
 
 int64_t head_unit(const Signature& whole) {
-  constexpr int64_t kLeast = 256;  // a product as large as this takes the way that the whole one takes
+  constexpr int64_t kLeast =
+      256;  // a product of so many rows is computed in the same way as one of the full vocabulary
   if (!fast_float(whole.in[0]) || !fast_float(whole.in[1])) return 0;
   const bool narrow = has_bf16_products() && is_bf16(whole.in[0]);
   const HeadSizes z(whole, narrow ? DType::kBF16 : DType::kF32);
@@ -204,7 +205,7 @@ int64_t head_unit(const Signature& whole) {
     for (const int64_t m : {z.chunk, z.rows % z.chunk}) {
       if (m == 0) continue;
       const FloatProduct dx({.m = m, .n = z.width, .k = z.vocab}, whole.threads);
-      // Sums inside of blocks on the tiles go on where they stopped.
+      // On the tiles a sum may stop inside of a block and continue with the next part; elsewhere parts must end with blocks.
       if (!dx.on_tiles())
         both(gemm_block_depth(z.vocab, false));
       else if (m % 32 != 0 || !whole_columns)

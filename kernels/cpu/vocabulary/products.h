@@ -1,5 +1,5 @@
-// The products of a fused loss over a vocabulary, or over a part of one: chunks of rows of logits, and the gradients
-// that logits which became their own gradient give. A part's products add up as those of the whole do.
+// The products of a fused loss over a vocabulary or a part of one: logits, for a chunk of rows at a time, and the gradients of
+// input and weight once the logits were overwritten by their gradient. A part's products add up as those of the full vocabulary do.
 #pragma once
 #include <memory>
 
@@ -40,7 +40,7 @@ std::unique_ptr<HeadProducts> float_products(const Signature& s, bool gradients)
 // bfloat16, whose logits are bfloat16, too. packed_grad: operand 4 is the weight packed for the input's gradient.
 std::unique_ptr<HeadProducts> bf16_products(const Signature& s, bool gradients, bool packed_grad);
 
-// Parts of a weight of so many rows that begin at multiples of this make the bits that the whole makes; 0: there are none.
+// The number of rows that parts of the weight must begin at a multiple of, to have the bits of one piece; 0: there is none.
 int64_t head_unit(const Signature& whole);
 
 }  // namespace cairn::kernels::cpu

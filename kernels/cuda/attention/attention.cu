@@ -160,7 +160,7 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(Atte
         most = fmaxf(most, s[i][j]);
       }
       for (int by = 8; by > 0; by /= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, by));
-      if (most == -INFINITY) most = 0;  // a row behind the last
+      if (most == -INFINITY) most = 0;  // a row after the last
       const float shrink = expf((largest[i] - most) * a.scale);
       largest[i] = most;
       sum[i] *= shrink;

@@ -5,7 +5,7 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-// Rows of whole vectors, up to 128 numbers: what the library is fast for.
+// Rows of full vectors, up to 128 numbers: what the library is fast for.
 bool fits(const Signature& s, size_t first, const AttentionShape& a) {
   return is_bf16(s.in[first]) && a.dim % 8 == 0 && a.dim <= 128;
 }

@@ -47,20 +47,21 @@ struct LibraryVersion {
 };
 LibraryVersion attention_library_version();
 
-// The workspace that the library's row may take: linear in the length, as that of cairn's rows is, and what its sums in
-// float32 need. Before kLinearGradient the library's deterministic gradients take one that is quadratic in the length; each
-// part that they are made in takes some 30 us more.
+// The largest workspace that the library may take: linear in the length, as that of cairn's own kernels is, plus room for its
+// sums in float32. Before version kLinearGradient the library's deterministic gradients need a workspace that is quadratic in
+// the length, so they are computed in parts; each part takes some 30 us more.
 inline int64_t max_library_workspace(const AttentionSizes& a, bool gradient) {
   constexpr int64_t kMin = int64_t{1} << 20;
-  const int64_t slots = 2 * a.heads + 2 * a.kv_heads;  // of q and y, k and v, and of their gradients
+  const int64_t slots =
+      2 * a.heads + 2 * a.kv_heads;  // heads of q and y, of k and v; the gradients have as many
   const int64_t operands = 2 * slots * a.batch * a.length * a.dim * (gradient ? 2 : 1);
   return std::max(operands + operands / 64, kMin);
 }
 inline constexpr int kLinearGradient = 92500;
 
-// The library's kernel within max_library_workspace(): over all samples at once, or over as many of them, or heads of one,
-// one after the other, as that takes. nullptr: there is no library, it does not take these sizes, or so little would go
-// into one call that a GPU would rest.
+// The library's kernel within max_library_workspace(): over all samples at once, or one after the other over parts of the batch
+// or over heads of one sample, so that each part's workspace fits. nullptr: there is no library, it does not take these sizes, or
+// the parts would be too small to use a GPU.
 std::shared_ptr<const LibraryAttention> library_in_parts(const AttentionSizes& a, bool gradient);
 
 // Which row attention takes on this machine, and why; for people.

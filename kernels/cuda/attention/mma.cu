@@ -41,7 +41,7 @@ __global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(At
     for (int half = 0; half < 2; ++half) largest[m][half] = -INFINITY, sum[m][half] = 0;
   }
   for (int key = 0; key < seen; key += kKeys) {
-    // Queries behind the last and keys that none of the warp's queries sees are left out.
+    // Queries after the last and keys that none of the warp's queries sees are left out.
     const bool works = own < a.length && (!a.causal || key < own + 16 * kM);
     cp_async_wait<0>();
     __syncthreads();

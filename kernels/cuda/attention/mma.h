@@ -40,7 +40,7 @@ __device__ __forceinline__ void copy_rows(Shared to, const T* from, int ld, int 
 }
 
 // Where a lane's row begins in the 16 rows that ldmatrix reads, and the place of its piece: for operands
-// whose second matrix lies below the first (kBelow), or beside it.
+// whose second matrix is below the first (kBelow), or to its right.
 template <int kD, bool kBelow>
 struct LaneAddress {
   Shared row;
@@ -131,7 +131,7 @@ __device__ __forceinline__ void add_product(float (&acc)[kM][kD / 8][4], const u
 }
 
 // Stores a warp's 16 kM rows, scaled: factor[m][0] for row g, [m][1] for row g + 8. They go through `tile`,
-// the warp's own rows of a tile that nobody reads any more, so that the memory is written in whole lines.
+// the warp's own rows of a tile that nobody reads any more, so that the memory is written in full lines.
 template <int kD, int kM, class T>
 __device__ __forceinline__ void store_rows(const float (&acc)[kM][kD / 8][4], const float (&factor)[kM][2],
                                            Shared tile, T* to, int ld, int rows, int dim) {
@@ -170,7 +170,7 @@ struct BlockPlace {
   }
 };
 
-// These kernels take rows of whole pieces, up to 128 numbers; narrower rows are filled up with zeros.
+// These kernels take rows of full pieces, up to 128 numbers; narrower rows are filled up with zeros.
 inline bool fits_mma(const Signature& s, size_t first, const AttentionShape& a) {
   return is_half(s.in[first].dtype) && a.dim % 8 == 0 && a.dim <= 128;
 }

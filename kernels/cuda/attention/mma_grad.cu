@@ -31,7 +31,7 @@ __device__ __forceinline__ void score_gradient(float& s, float& dp, float scale,
   dp = s * (dp - delta);
 }
 
-// Starts to copy lse and, behind it, delta of kRows queries of a head, whose numbers begin at `head`.
+// Starts to copy lse and, after it, delta of kRows queries of a head, whose numbers begin at `head`.
 template <int kRows>
 __device__ __forceinline__ void copy_numbers(Shared to, const float* lse, const float* delta, int64_t head,
                                              int query, int64_t padded) {
@@ -59,7 +59,7 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
   const int own = at.first + own_warp() * 16 * kM;  // the warp's first key
   const int64_t to_keys = a.kv_at(at.b, at.h, at.first);
 
-  // Tiles of queries: those of one head after those of another. Zeros stand behind the last.
+  // Tiles of queries: those of one head after those of another. After the last there are zeros.
   const int first_query = a.causal ? at.first / kQueries * kQueries : 0, heads_end = (at.h + 1) * a.group();
   const auto fetch = [&](int h, int query, Shared to) {
     copy_rows<kD, kQueries>(to, q + a.q_at(at.b, h, query), a.q_ld, a.length - query, a.dim);
@@ -91,7 +91,7 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
       dot_rows<T, kD>(s, tile_k + own_rows, tile_q);
       dot_rows<T, kD>(dp, tile_v + own_rows, tile_dy);
       const int lane = thread_anew() % kWarp, g = lane / 4, t = lane % 4;
-      // Queries behind the last have zeros for q, dy, lse and delta, and so add nothing.
+      // Queries after the last have zeros for q, dy, lse and delta, and so add nothing.
       CAIRN_UNROLL
       for (int n = 0; n < kN; ++n) {
         const float2 row_lse = load_shared_floats(numbers + static_cast<unsigned>((8 * n + 2 * t) * 4));

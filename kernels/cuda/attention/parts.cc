@@ -1,4 +1,4 @@
-// The library's attention over parts of the batch, or of the heads of one sample, so that its workspace stays small.
+// The library's attention over parts of the batch, or of the heads of one sample, so that its workspace is small.
 // Sizes alone decide the parts, so that the bits depend on nothing else.
 #include <vector>
 

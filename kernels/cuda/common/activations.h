@@ -72,7 +72,7 @@ __device__ __forceinline__ float silu_grad(float dy, float x) {
   return dy * (s * fmaf(x, 1.0f - s, 1.0f));
 }
 
-__device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }  // a NaN stays NaN
+__device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }  // NaN for NaN
 // By the argument or the result; a NaN lets dy through.
 __device__ __forceinline__ float relu_grad(float dy, float y) { return y <= 0.0f ? 0.0f : dy; }
 
@@ -81,7 +81,7 @@ __device__ __forceinline__ float sigmoid_grad(float dy, float y) { return dy * (
 __device__ __forceinline__ float tanh(float x) { return tanhf(x); }
 __device__ __forceinline__ float tanh_grad(float dy, float y) { return dy * fmaf(-y, y, 1.0f); }
 
-// A NaN stays NaN: the maximum would give its other operand.
+// NaN for NaN: the maximum would give its other operand.
 __device__ __forceinline__ float softplus(float x) {
   return x != x ? x : fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)));
 }

@@ -13,7 +13,7 @@ struct Walk {
   int64_t sizes[kMaxRank] = {}, strides[kMaxRank] = {};
 };
 
-// Axes of size 1 fall away; neighbours that are one axis in x, too, become one.
+// Axes of size 1 are removed; neighbouring axes that can be merged in x, too, become one.
 inline Walk make_walk(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   Walk walk;
   for (size_t i = 0; i < sizes.size(); ++i) {

@@ -1,5 +1,5 @@
-// Totals of many blocks' sums in float32 that lose next to nothing: `low` collects what the additions to `high` round
-// away (Knuth's TwoSum).
+// Totals of many blocks' sums in float32 that lose next to nothing: `low` collects the rounding errors of additions to
+// `high` (Knuth's TwoSum).
 #pragma once
 #include <cmath>
 
@@ -20,7 +20,7 @@ struct LongSum {
       sums[c] = 0;
     }
   }
-  // What infinities round away is not a number.
+  // For an infinite high, low is NaN and must not be added.
   __device__ __forceinline__ float total(int c) const {
     return std::isfinite(high[c]) ? high[c] + low[c] : high[c];
   }

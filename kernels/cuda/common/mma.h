@@ -27,7 +27,7 @@ __device__ __forceinline__ Shared shared_address(const void* p) {
   return static_cast<Shared>(__cvta_generic_to_shared(p));
 }
 
-// threadIdx.x, read anew: what is worked out from it here is not kept in registers from one use to the next.
+// threadIdx.x, read again, so that the compiler does not keep what is computed from it in registers between two uses.
 __device__ __forceinline__ int thread_anew() {
   int thread;
   asm volatile("mov.u32 %0, %%tid.x;\n" : "=r"(thread));

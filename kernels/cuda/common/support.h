@@ -1,4 +1,4 @@
-// What every CUDA kernel file uses beside runtime/base/kernel_closure.h: element types, vectors of 16 bytes,
+// What every CUDA kernel file uses besides runtime/base/kernel_closure.h: element types, vectors of 16 bytes,
 // sums in a fixed order.
 #pragma once
 #include "kernels/cuda/common/platform.h"
@@ -90,7 +90,7 @@ __device__ __forceinline__ void store_vector(T* p, const Vector<T>& v) {
 #endif
 }
 
-// Asks for the line with p from the cache that all multiprocessors share; nothing waits for it.
+// Prefetches the cache line with p into the level 2 cache.
 __device__ __forceinline__ void prefetch(const void* p) {
 #ifdef __CUDACC__
   asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p)));

@@ -22,7 +22,7 @@ struct CublasLt {
   decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
   decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
 
-  // kUnsupported if the library is missing or lacks a function. Opened once; stays open.
+  // kUnsupported if the library is missing or lacks a function. Opened once and never closed.
   static const CublasLt& open();
   // One per device, made at the first use of the device that is current, kept as long as the process.
   cublasLtHandle_t handle() const;

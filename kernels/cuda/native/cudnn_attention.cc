@@ -1,5 +1,5 @@
-// Attention by cuDNN's fused kernels. The library is opened at run time; where it is missing, too old or
-// unwilling, the next row of the table is asked.
+// Attention by cuDNN's fused kernels. The library is opened at run time; where it is missing, too old, or
+// does not take the sizes, the next row of the table is asked.
 #include "kernels/cuda/attention/library.h"
 
 #if __has_include(<cudnn_frontend.h>) && __has_include(<cudnn.h>)
@@ -30,7 +30,7 @@ struct Handle {
 
 constexpr const char* kLibrary = "libcudnn.so.9";
 
-// Opened once; it stays open. False: it is missing.
+// Opens the library once and never closes it. False: it is missing.
 bool open_library() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -52,7 +52,7 @@ Refusal refusal_of(fe::error_code_t code) {
   }
 }
 
-// Of the device that is current; nullptr without the library. Handles stay as long as the process.
+// The handle of the current device; nullptr without the library. Handles live as long as the process.
 Handle* open_handle(int device) {
   static std::mutex mutex;
   static std::map<int, Handle>& handles = *new std::map<int, Handle>;

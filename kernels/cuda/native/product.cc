@@ -12,10 +12,10 @@ namespace {
 
 constexpr uint64_t kMaxWorkspace = 32 << 20;
 constexpr int kSmall = 4;          // algorithms that are worth being timed
-constexpr int64_t kAligned = 256;  // of the workspace that the library is given
+constexpr int64_t kAligned = 256;  // alignment of the workspace that the library gets
 // Split sums are added up from the workspace in a pass of their own, in float32: the same bits in every run.
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-// What the heuristic is told of addresses that only a run knows: aligned to 64 bytes.
+// Only a run knows the operands' addresses. The library's heuristic gets this one instead, as all are multiples of 64.
 void* const kSomeAddress = reinterpret_cast<void*>(uintptr_t{64});
 
 Refusal refusal_of(cublasStatus_t status) {
@@ -165,7 +165,7 @@ class LtProduct final : public Product {
     check(lt_, lt_.desc_set(desc_.get(), attribute, &value, sizeof value), "an attribute of an operation");
   }
 
-  // Once; the answer is kept, so that every run takes the same algorithm.
+  // Chooses the algorithm, once, so that every run takes the same one.
   bool choose(std::string_view word, std::vector<std::string>* options) {
     cublasLtMatmulPreferenceOpaque_t* made = nullptr;
     check(lt_, lt_.preference_create(&made), "a preference");
@@ -230,7 +230,7 @@ class LtProduct final : public Product {
 
 std::unique_ptr<LtProduct> made(const ProductShape& shape, std::string_view word,
                                 std::vector<std::string>* options, const LtProduct* like) {
-  // The library's rule for the argument of a gelu.
+  // The library wants rows of the argument of a gelu to be a multiple of 8.
   if (shape.has_pre() && shape.row_of_c() % 8 != 0) return nullptr;
   bool found = false;
   auto product = std::make_unique<LtProduct>(shape, word, options, like, &found);

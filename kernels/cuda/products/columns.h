@@ -12,7 +12,7 @@ struct Total {
 };
 
 // first[columns] (+)= sum over `parts` rows of partial, `stride` elements apart; second: over the `columns`
-// elements behind those of each row. partial is a multiple of 16 bytes.
+// elements that follow those of each row. partial is a multiple of 16 bytes.
 void sum_partials(cudaStream_t stream, const float* partial, int64_t parts, int64_t columns, int64_t stride,
                   Total first, Total second = {});
 

@@ -126,7 +126,7 @@ std::unique_ptr<Kernel> make_linear_of(const Signature& s, Activation act) {
         const cudaStream_t stream = stream_of(call);
         const float* b = input<const float>(call, 2);
         T *y = output<T>(call, 0), *argument = output<T>(call, 1);
-        // Where a pass follows, the argument of the activation is made where it stays, or where y will lie.
+        // Where a pass follows, the product writes the activation's argument into its own output if that is kept, else into y.
         T* sums = linear.pass && argument != nullptr ? argument : y;
         ProductCall product{.stream = stream,
                             .a = data_of(call.in, 0),

@@ -10,7 +10,7 @@
 
 namespace cairn::kernels::cuda {
 
-// What happens to a sum before it is stored, or beside it. kGelu*: by the tanh formula. kGeluDerivative:
+// What happens to a sum before it is stored, or what is stored in addition. kGelu*: by the tanh formula. kGeluDerivative:
 // times the derivative of gelu at `pre`. kSumsOfA: c is the product alone; the sums of a over k are stored as
 // well.
 enum class Epilogue : uint8_t { kNone, kBias, kGelu, kGeluBias, kGeluDerivative, kSumsOfA };

@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     return r;
   };
   const auto kept_of = [&](const LogitRow<T>& r) { return r.whole < how.kept ? r.whole : how.kept; };
-  // Asks for the thread's vectors of a batch. It overwrites only what this thread reads.
+  // Starts to copy the thread's vectors of a batch. It overwrites only what this thread reads.
   const auto fetch = [&](const LogitRow<T>& r, int batch) {
     if (r.counts) {
       const int begin = batch * kSlots * threads, end = kept_of(r) - begin - thread;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     const int end = kept_of(r);
     Exponentials e;
     UnitCursor cursor(how.unit_pairs);
-    // Two vectors at a time, the second `threads` behind the first.
+    // Two vectors at a time, the second `threads` after the first.
     const auto take = [&](const T* from, int at, int limit) {
       e.take_two(from, at, limit, threads);
       if (how.units > 1 && cursor.ends(how.units, how.unit_pairs)) {
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
       }
     };
     CAIRN_UNROLL_BY(1) for (int b = 0; b < kBatches; ++b) {
-      // What was asked for last are the batches behind this one, of this row or the next.
+      // Waits for this batch; the copies that may still be under way are of the batches after it, of this row or the next.
       cp_async_wait<kBatches - 1>();
       for (int s = 0; s < kSlots; s += 2)
         if (const int at = (b * kSlots + s) * threads + thread; at < end) take(kept, at, end);
@@ -262,7 +262,7 @@ LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d
   const int64_t most =
       std::min<int64_t>((m.shared_bytes / kRowBlocks - kSharedOfSystem - kScratchBytes) / kVector, kMostKept);
   how.kept = static_cast<int>(how.vectors ? std::min(vectors, most) : 0);
-  // Vectors behind those kept belong to the same threads as if they were, too.
+  // Vectors that are not kept must belong to the same threads as if they were.
   if (how.units > 1 && how.kept < vectors) how.kept -= how.kept % (2 * kRowThreads);
   how.blocks = m.count * std::max<int64_t>(kRowBlocks, kRowBlocks * kRowThreads / how.threads);
   with_cross_entropy(how, [&](auto kernel, auto, auto) {

@@ -80,7 +80,7 @@ struct Ids {
   int first, end;  // ids of the table's rows
   int rows_per_range;
 
-  // Of tokens begin .. begin + 4; -1 behind the last one.
+  // Of tokens begin .. begin + 4; -1 after the last one.
   __device__ __forceinline__ Part<int32_t, 4> four(int begin) const {
     Part<int32_t, 4> four = {{-1, -1, -1, -1}};
     if (begin + 4 <= tokens) return load_part<4>(ids + begin);
@@ -130,8 +130,8 @@ __device__ __forceinline__ int sum_before(int own, int* scratch, int* total) {
   return before + sum - own;
 }
 
-// The block's range of rows, its tokens with the numbers of their rows in the range, a tile of them at a time. Every
-// thread calls body(row, token) for all of them, in token order, but for warps that have no row.
+// `found` holds the tokens of the block's range of rows, each with its row in the range. They are copied to shared memory a tile at
+// a time, and every thread calls body(row, token) for each, in the order of tokens. Warps that have no row call nothing.
 template <class Body>
 __device__ __forceinline__ void each_found(const int2* found, int count, int rows, int* tile_rows,
                                            int* tile_tokens, const Body& body) {
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* foun
   });
 }
 
-// Adds rows sorted[begin .. end) of dy, in this order, several of them on their way at a time.
+// Adds the rows sorted[begin .. end) of dy, in this order; several of them are loaded at a time.
 template <class T, int kCount>
 __device__ __forceinline__ void add_tokens(const T* dy, int64_t columns, int64_t column, const int* sorted,
                                            int begin, int end, float (&sums)[kCount]) {
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(kThreads)
                 int64_t columns, float* windows) {
   const int begin = static_cast<int>(blockIdx.x) * kWindow;
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * kCount;
-  // The tokens before the first window and behind the last one are no whole windows of this table.
+  // The tokens before the first window and after the last one are no full windows of this table.
   if (begin < starts[0] || begin + kWindow > starts[rows] || column >= columns) return;
   if (ids[sorted[begin]] != ids[sorted[begin + kWindow - 1]]) return;
   float sums[kCount];
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(kThreads)
     to += columns;
     ++row;
   };
-  if (end - begin < kWindow) {  // no row has a whole window: the tokens of all rows, one behind the other
+  if (end - begin < kWindow) {  // no row has a full window: the tokens of all rows, one after the other
     int of_row = begin, next = starts[row + 1];
     const auto step = [&] {
       finish(next > of_row);
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   while (row < last_row) {
     const int from = starts[row], until = starts[row + 1];
-    const int first = (from + kWindow - 1) / kWindow, last = until / kWindow;  // whole windows: [first, last)
+    const int first = (from + kWindow - 1) / kWindow, last = until / kWindow;  // full windows: [first, last)
     const bool whole = first < last;
     add_tokens<T, kCount>(dy, columns, column, sorted, from, whole ? first * kWindow : until, sums);
     if (whole) {

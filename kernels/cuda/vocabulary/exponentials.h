@@ -32,7 +32,7 @@ struct Exponentials {
     for (int i = 1; i < kCount; ++i) sums[i % 2] += of(v[i]);
     sum = sums[0] + sums[1];
   }
-  // A thread's vectors `at` and, `threads` behind it, the second; of a row's, `limit` of which there are.
+  // A thread's vectors `at` and, `threads` after it, the second; of a row's, `limit` of which there are.
   template <class T>
   __device__ __forceinline__ void take_two(const T* from, int at, int limit, int threads) {
     constexpr int kCount = kGroupOf<T>;
@@ -76,23 +76,23 @@ struct Exponentials {
     join_warps(scratch);
   }
 
-  // On top of `total`, a sum against this base: the next unit's.
+  // Adds the sum of the next unit to `total`, which is a sum against this base.
   __device__ __forceinline__ float with_unit(float total, float2 unit) const {
     return fmaf(unit.y, fast_exp2(unit.x - base), total);
   }
 };
 
-// The units of a row, by a block of kRowThreads. Every thread brings its part of the last one; those before were left.
+// Joins the sums of a row's units (units.h) over a block of kRowThreads threads: each warp stores its sum of every unit here.
 struct UnitSums {
   float2 of_warps[kMostUnits][kRowThreads / kWarp];
   float2 of_units[kMostUnits];
 };
-// Where the next unit of a row begins, in pairs of vectors of a thread.
+// Counts the pairs of vectors that a thread reads, to know where a unit of the row ends.
 struct UnitCursor {
   int unit = 0, left;
 
   __device__ __forceinline__ explicit UnitCursor(int pairs) : left(pairs) {}
-  // Behind each pair: true where a unit that is not the last one ends.
+  // After each pair: true where a unit that is not the last one ends.
   __device__ __forceinline__ bool ends(int units, int pairs) {
     if (--left > 0 || unit + 1 >= units) return false;
     left = pairs;
@@ -100,7 +100,7 @@ struct UnitCursor {
     return true;
   }
 };
-// Joins all units; there is a barrier before and behind.
+// Joins all units; there is a barrier before and after.
 __device__ __forceinline__ void join_units(Exponentials last, int units, UnitSums* sums) {
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   last.leave(sums->of_warps[units - 1]);
@@ -113,16 +113,17 @@ __device__ __forceinline__ void join_units(Exponentials last, int units, UnitSum
   __syncthreads();
 }
 
-// What a row's loss and gradient need of it, as the whole row and its parts have it.
+// What the loss and the gradient of a row need from its logits, whether the row is in one piece or in parts.
 struct RowLoss {
-  float error, of_target, scale;  // in powers of two; factors of the target's logit and of the exponentials
-  float alike = 0;                // of a smoothed target: what all logits' gradients are less
+  float error, of_target,
+      scale;  // error: the loss over ln 2; the others: factors of the target's gradient and of the exponentials
+  float alike = 0;  // label smoothing: subtracted from the gradient of every logit
 
   __device__ __forceinline__ RowLoss(const Exponentials& e, float at_target, float weight, float dloss)
       : error(fmaf(-at_target, kLog2E, e.base) + log2f(e.sum)),
         of_target(times(weight, dloss)),
         scale(error != error ? NAN : of_target / e.sum) {}
-  // All classes have the share `smoothing` of the target alike; mean: of the row's logits.
+  // Label smoothing: the share `smoothing` of the target is spread evenly over all classes. mean: of the row's logits.
   __device__ __forceinline__ void smooth(float smoothing, float at_target, float mean, int64_t classes) {
     error += smoothing * (at_target - mean) * kLog2E;
     alike = of_target * (smoothing / static_cast<float>(classes));

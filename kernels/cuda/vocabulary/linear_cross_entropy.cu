@@ -14,7 +14,7 @@ struct FusedLoss {
   bool has_dx, has_dw;
   HeadProducts products;
   LossRows loss_rows;
-  size_t hits;  // the output that hits are; their count is behind it
+  size_t hits;  // the output with the hits; their count is the next output
   int64_t losses_at, hits_at = -1, means_at = -1;
   size_t class_weights;  // the operand
   float smoothing;

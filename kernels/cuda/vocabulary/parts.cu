@@ -1,5 +1,5 @@
-// The fused loss on a part of a vocabulary: its logits are made for the largest, for the sum and for the gradients, each
-// time anew, with the bits that linear_cross_entropy.cu has of the whole.
+// The fused loss on a part of a vocabulary. Its logits are computed three times: for the largest logit, for the sum of
+// exponentials and for the gradients, with the bits that linear_cross_entropy.cu gives for the full vocabulary.
 #include "kernels/cuda/losses.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/vocabulary/exponentials.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kOpenTerms =
-    64;  // of a row's open block (ops.def): sums end where units do, so none is left open
+    64;  // size of a row's open block (ops.def), unused here: parts end where units do, so no block is left open
 
 // What the parts of a row hand on.
 struct alignas(16) Seen {
@@ -146,7 +146,7 @@ struct Part {
       : weight(s.in[1], s.in[0].dtype, &space), products(s, has_dx, false, has_dw, &space) {}
   const HeadSizes& z() const { return products.z; }
 
-  // body(logits, how, first row) behind the logits of each chunk.
+  // Calls body(logits, how, first row) after the logits of each chunk.
   template <class Body>
   void each_chunk(const Call& call, const void* w, const Body& body) const {
     PartRows how{.first_row = 0,

@@ -57,7 +57,7 @@ HeadSizes::HeadSizes(const Signature& s)
 
 std::vector<int64_t> HeadSizes::units() const {
   std::vector<int64_t> list = {0};
-  // The vocabulary's last unit is the one that a whole unit no longer fits behind.
+  // The vocabulary's last unit takes all rows after which no full unit would fit.
   for (int64_t at = unit - first % unit; at < n && first + at + unit <= vocab; at += unit) list.push_back(at);
   return list;
 }

@@ -1,6 +1,6 @@
 // The products of the fused loss, over a vocabulary or a part of one, for chunks of rows: logits, and from logits that became
-// their own gradient those of the input and of the weight. A part's have the bits that they have in the whole: the input's
-// gradient is summed over units of the vocabulary (exponentials.h), one after the other, and algorithms are the whole's.
+// their own gradient those of the input and of the weight. A part's have the bits that they have in one piece: the input's
+// gradient is summed over units of the vocabulary (exponentials.h), one after the other, and the algorithms are those of one piece.
 #pragma once
 #include <memory>
 #include <vector>
@@ -13,9 +13,10 @@ namespace cairn::kernels::cuda {
 
 struct HeadSizes {
   int64_t rows, width;
-  int64_t n, first, vocab;  // of the weight's rows: how many, from which of all of them
-  int64_t unit;             // so many of them are a unit, the last one has the rest
-  int64_t chunk;            // rows of logits that are there at once
+  int64_t n, first,
+      vocab;      // this part has n rows of the weight, from row `first` on; the vocabulary has `vocab`
+  int64_t unit;   // rows of a unit (units.h); the last unit has the rest
+  int64_t chunk;  // rows of logits that are computed at a time
   int64_t ld, whole_ld;  // elements from one row of logits to the next, which begin at multiples of 128 bytes
   int64_t ignore;
   DType type;  // of products, and of logits
@@ -25,7 +26,7 @@ struct HeadSizes {
   int64_t count(int64_t row) const { return row + chunk <= rows ? chunk : rows - row; }
   int64_t x_bytes(int64_t row) const { return row * width * dtype_bytes(type); }
   int64_t between_chunks() const { return chunk < rows ? chunk : 0; }
-  // First rows of the units of w, from 0 on; columns of a unit of the vocabulary and, where that has others, of its last one.
+  // units: the first row of each unit of w. unit_sizes: the columns of a unit, and those of the last unit if they differ.
   std::vector<int64_t> units() const, unit_sizes() const;
 };
 

@@ -6,11 +6,11 @@
 
 namespace cairn::kernels::cuda {
 
-// Without one (tests): the default stream, and the call's own key.
+// A call without one, as in tests, uses the default stream and its own key.
 struct StreamContext {
   cudaStream_t stream = nullptr;
   // On the device: seed, step and micro-batch of the run, which a captured graph reads at every replay; `op`
-  // stands in the call. nullptr: all of the key stands in the call.
+  // is in the call's key. nullptr: the call's key has all of these.
   const RandomKey* key = nullptr;
 };
 

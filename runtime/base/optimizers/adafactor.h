@@ -1,6 +1,6 @@
 // What the kernels of Adafactor share on every backend. A tensor of two dimensions or more is `batch` matrices
 // of its last two; each has its own means of rows and of columns. A vector is one row, whose second moment is
-// kept whole.
+// kept in full.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -40,7 +40,7 @@ inline std::optional<MuonShape> muon_shape(const Signature& s, DType dtype) {
   return MuonShape{grad.shape[0], grad.shape[1], steps};
 }
 
-// Of a step, from the slots of the hyper-parameters (runtime/ops/optimizers.cc).
+// The factors of a step, from the slots of the hyper-parameters (runtime/ops/optimizers.cc).
 struct MuonStep {
   double rate, momentum, eps, decay, scale;
   bool nesterov;

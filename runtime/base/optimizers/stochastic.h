@@ -11,7 +11,7 @@ namespace cairn {
 
 inline constexpr int kHalvesPerBlock = 8;  // random numbers of 16 bits in a Philox block
 
-// RandomKey::op of a parameter, by its place in the graph. Those of forward ops are below.
+// RandomKey::op for the rounding of a parameter, by its place in the graph. Forward ops have smaller numbers.
 constexpr uint32_t parameter_stream(size_t index) { return 0x80000000u | static_cast<uint32_t>(index); }
 
 // What is random about an update: every micro-batch of its step would give the same.
@@ -27,7 +27,7 @@ constexpr uint32_t random_half(const PhiloxBlock& bits, int i) {
   return word >> (i % 2 * 16) & 0xffffu;
 }
 
-// random: 16 bits. What bfloat16 holds stays as it is, as do infinities and NaN.
+// random: 16 bits. A number that bfloat16 can hold is not changed, nor are infinities and NaN.
 constexpr bf16 round_stochastic(float value, uint32_t random) {
   const uint32_t u = __builtin_bit_cast(uint32_t, value);
   if ((u & 0x7f800000u) == 0x7f800000u) return to_bf16(value);

@@ -37,7 +37,7 @@ inline int update_states(const Signature& s) {
 }
 
 // What the parameter is stored as: a plain tensor of the gradient's type; bfloat16, rounded stochastically from
-// what the update makes of it; or bfloat16 beside the 16 bits below (split.h), which are the last state.
+// what the update makes of it; or bfloat16 and the 16 bits below it (split.h), which are the last state.
 enum class Stored : uint8_t { kPlain, kRounded, kSplit };
 inline Stored stored(const Signature& s) {
   return s.attrs->has("rng") ? Stored::kRounded : s.attrs->has("split") ? Stored::kSplit : Stored::kPlain;
@@ -57,10 +57,10 @@ struct RandomPlace {
       : stream(static_cast<uint32_t>(s.attrs->integer("rng"))), first(s.attrs->integer("first", 0)) {}
 };
 
-// What a kernel keeps of how the parameter is stored.
+// How the parameter is stored, as a kernel of an update needs it.
 struct ParameterForm {
-  std::optional<RandomPlace> random;  // of one that is rounded
-  size_t low = 0;                     // the output with the lower half of one that is split; 0: it is not
+  std::optional<RandomPlace> random;  // for a parameter that is rounded stochastically
+  size_t low = 0;                     // the output with the lower half of a split parameter; 0: not split
   DType packed_type = DType::kBF16;   // of its copy of 16 bits, where it has one
 
   explicit ParameterForm(const Signature& s) {
@@ -71,13 +71,13 @@ struct ParameterForm {
   }
 };
 
-// What is to be packed is copied to 16 bits in the same order, if anything is.
+// True if the packed weight is a copy of 16 bits in the same order, or if there is none.
 inline bool packs_by_copy(const Signature& s) {
   return !s.has_out(update_op::kPacked) ||
          s.out[update_op::kPacked].packed_bytes == 2 * s.in[update_op::kGrad].shape.elements();
 }
 
-// The parameter is of the gradient's type, or one of the other forms beside a float32 gradient.
+// The parameter is of the gradient's type, or the gradient is float32 and the parameter has one of the other forms.
 inline bool takes_parameter(const Signature& s, DType dtype) {
   const TensorDesc& p = s.out[update_op::kParameter];
   if (p.packed_bytes != 0) return false;

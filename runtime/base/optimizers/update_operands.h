@@ -6,7 +6,7 @@ namespace cairn::update_op {
 
 inline constexpr int kHyperSlots = 8;  // float64 values that an update reads
 inline constexpr int kMaxStates = 4;   // states of one parameter that an update takes
-// Slot of the hyper-parameters: what the gradient is multiplied by, which unscales and clips it.
+// Slot of the hyper-parameters with the factor of the gradient, which undoes the loss scale and clips.
 inline constexpr int kFactorSlot = 7;
 
 inline constexpr int kGrad = 0, kHyper = 1, kTotal = 2, kInputs = 3;

@@ -45,7 +45,7 @@ std::optional<int64_t> number_in(const std::string& path) {
   return number_of(take_word(text));
 }
 
-// Sum of the numbers behind these names, one name and number a line.
+// Sum of the numbers of these names in a file with a name and a number on each line.
 std::optional<int64_t> numbers_in(const std::string& path, std::initializer_list<std::string_view> names) {
   const std::string whole = read_system_file(path.c_str());
   std::optional<int64_t> sum;

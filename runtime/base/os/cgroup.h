@@ -11,7 +11,7 @@ inline constexpr int64_t kNoMemoryLimit = std::numeric_limits<int64_t>::max();
 
 struct MemoryLimit {
   int64_t bytes = kNoMemoryLimit;
-  std::string by;  // the file or limit that says so; "": the machine has no more
+  std::string by;  // the file or limit that sets it; "": it is all of the machine's memory
 };
 
 // The least of the machine's memory, of what its own control group and all groups above it allow that can be seen

@@ -1,4 +1,4 @@
-// Seconds of a clock that nobody sets, since a point in the past that is the same for the whole process.
+// Seconds of a monotonic clock, since a point in the past that is the same for all of the process.
 #pragma once
 #include <chrono>
 

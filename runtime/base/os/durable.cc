@@ -70,7 +70,7 @@ std::unique_ptr<DurableDirectory::File> DurableDirectory::create(const std::stri
   require(!name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos,
           Code::kInvalidArgument, "'", name, "' is not a plain file name");
   require(!among(foreign_, name), Code::kInvalidArgument, "'", (place_.path / name).string(),
-          "' was not written by the save that is replaced; move it away or save under another name");
+          "' was not written by the save that is replaced; move it elsewhere or save under another name");
   const std::string path = (temporary_.path / name).string();
   Descriptor fd = open_at(temporary_.fd.get(), name, O_RDWR | O_CREAT | O_EXCL);
   require(fd.open(), Code::kIo, "cannot create '", path, "': ", last_error());
@@ -102,8 +102,8 @@ std::vector<std::string> DurableDirectory::not_ours(int old) const {
   return others;
 }
 
-// Gives what is not ours a second name in the new directory, so that it is in place at every moment. What can
-// have one name only (directories, file systems without links) is moved after the exchange.
+// Links the files that cairn did not write into the new directory, so that they are in place at every moment. What cannot be
+// linked (directories, file systems without links) is moved after the exchange.
 void DurableDirectory::link_from(int old) {
   for (const std::string& name : not_ours(old))
     if (::linkat(old, name.c_str(), temporary_.fd.get(), name.c_str(), 0) == 0) created_.push_back(name);
@@ -133,8 +133,8 @@ void DurableDirectory::commit() {
   try {
     sync_directory(parent, folder);
   } catch (const std::exception&) {
-    // The old directory goes back. Until a flush succeeds nobody knows which of them a power failure leaves
-    // in place, so both stay whole.
+    // The old directory is put back. Until a flush succeeds a power failure may leave either of them in place, so
+    // both are kept complete.
     keep_ = true;
     if (old.open())
       put(RENAME_EXCHANGE);

@@ -1,4 +1,4 @@
-// Reading files that may change meanwhile, and writing files that are there whole or not at all.
+// Reading files that may change meanwhile, and writing files that are either complete or not there.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -30,7 +30,7 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-// A whole file in memory. kCorruptFile: it is larger than `limit`.
+// The content of a file, in memory. kCorruptFile: it is larger than `limit`.
 class FileContent {
  public:
   explicit FileContent(const std::filesystem::path& path,
@@ -58,14 +58,14 @@ class DurableDirectory {
   ~DurableDirectory();  // not committed: removes what was written
   DurableDirectory(const DurableDirectory&) = delete;
   DurableDirectory& operator=(const DurableDirectory&) = delete;
-  // Streams into a file of the directory. kInvalidArgument: the target has one by that name that is not ours.
+  // Streams into a file of the directory. kInvalidArgument: the target has a file of that name that cairn did not write.
   class File;
   std::unique_ptr<File> create(const std::string& name);
   void write(const std::string& name, std::span<const std::byte> bytes);
   // The same for a file of the directory: it has its old content or the new one at every moment. "NAME.new"
-  // is its name until it is whole.
+  // is its name until it is complete.
   void rewrite(const std::string& name, std::span<const std::byte> bytes);
-  // Where it is until commit(), for reading it back.
+  // Where the file is until commit(), for reading it back.
   const std::filesystem::path& path() const { return temporary_.path; }
   void commit();  // kWrongState: a file is still open
 
@@ -119,7 +119,7 @@ class DurableFile {
   bool committed_ = false, renamed_ = false;
 };
 
-// One whole file through DurableFile.
+// Writes one file through DurableFile.
 void write_file_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace cairn

@@ -11,11 +11,11 @@
 namespace cairn {
 namespace {
 
-// Big blocks start at a huge page's boundary: the products read whole weights, and 4 KiB pages cost them TLB
+// Big blocks start at a huge page's boundary: the products read all of a weight, and with 4 KiB pages that costs TLB
 // misses.
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// The system's pages, of 4, 16 or 64 KiB on AArch64: ranges are given back in whole ones.
+// The system's pages, of 4, 16 or 64 KiB on AArch64: only full pages can be given back.
 size_t page_bytes() {
   static const size_t bytes = static_cast<size_t>(std::max<long>(sysconf(_SC_PAGESIZE), kPageBytes));
   return bytes;
@@ -31,7 +31,7 @@ void* map_pages(void*, size_t bytes, size_t alignment) {
   void* mapped = mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   if (slack == 0) return mapped;
-  // Give back what lies before the boundary and behind the end: only address space was taken so far.
+  // Give back what lies before the boundary and after the end: so far only address space was taken.
   const uintptr_t base = reinterpret_cast<uintptr_t>(mapped);
   const uintptr_t start = (base + unit - 1) & ~(unit - 1);
   if (start > base) munmap(mapped, start - base);

@@ -1,5 +1,5 @@
 // Small text files by which the system tells of itself (/proc, /sys). Not through streams: those swallow a
-// failed allocation, and half a file would pass for a whole one.
+// failed allocation, and half a file would pass for a complete one.
 #pragma once
 #include <cstdint>
 #include <optional>

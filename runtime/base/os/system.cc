@@ -100,7 +100,7 @@ std::vector<std::string> entries_of(int directory, const fs::path& path) {
       fail(code_of_errno(number), "cannot read directory '", path.string(),
            "': ", std::generic_category().message(number));
   };
-  // Opened anew: a stream moves the position of the descriptor that it is made of.
+  // Opened again: a stream moves the position of the descriptor that it is made of.
   int fd = retried([&] { return ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   check(fd >= 0);
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(fd), ::closedir);

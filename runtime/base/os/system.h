@@ -40,7 +40,7 @@ Descriptor open_directory(const std::filesystem::path& path);
 
 // Whether `name` in the directory is the open file itself, and not a link or another file that took the name.
 bool names_file(int directory, const std::string& name, int fd);
-// Its own kind, no link followed; false: there is none, or it cannot be seen.
+// lstat() of a name in the directory; false: there is no such file, or it cannot be looked at.
 bool look_at(int directory, const std::string& name, struct stat& info);
 
 // All names in it but "." and "..". kIo.

@@ -81,8 +81,8 @@ void for_dead(const Place& place, const std::string& stem, TemporaryKind kind, c
     struct stat info;
     if (!found.open() || ::fstat(found.get(), &info) != 0 || (!directory && !S_ISREG(info.st_mode))) continue;
     if (::flock(found.get(), LOCK_EX | LOCK_NB) != 0 || !names_file(parent, name, found.get())) continue;
-    // What made it a leftover, an exchange, must be on the disk before what it holds goes: after a power
-    // failure it could else be in its old place, and empty.
+    // This directory is left from an exchange. The exchange must be on the disk before the files are deleted: otherwise, after a
+    // power failure, the directory could be in its old place, and empty.
     try {
       if (!std::exchange(flushed, true)) sync_directory(parent, place.path.parent_path());
     } catch (const Error&) {
@@ -143,7 +143,7 @@ Temporary make_temporary(const Place& place, TemporaryKind kind, const OwnFiles&
       return made;
     // Another writer took it for a dead one's before the lock, or this file system has no locks.
   }
-  fail(Code::kIo, "cannot make a temporary beside '", place.path.string(),
+  fail(Code::kIo, "cannot make a temporary next to '", place.path.string(),
        "': every name is taken, or the file system has no locks (flock)");
 }
 
@@ -196,7 +196,7 @@ void remove_whole(const Place& place, int opened, const std::vector<std::string>
       fail(Code::kIo, "cannot remove '", place.path.string(), "': ", last_error());
   }
   if (!out_of_sight)
-    fail(Code::kIo, "cannot remove '", place.path.string(), "': every name beside it is taken");
+    fail(Code::kIo, "cannot remove '", place.path.string(), "': every name next to it is taken");
   // From here on words, and memory for them, are for failures alone: what is gone is not told to be refused.
   const auto put_back = [&] {
     ::renameat2(parent, hidden.c_str(), parent, place.name.c_str(), RENAME_NOREPLACE);
@@ -213,7 +213,7 @@ void remove_whole(const Place& place, int opened, const std::vector<std::string>
   }
   if (!remove_own(place, hidden, opened, files))
     fail(Code::kIo, "cannot remove all of '", place.path.string(), "': ", last_error(), "; the rest is in '",
-         hidden, "' beside it");
+         hidden, "' next to it");
 }
 
 }  // namespace cairn

@@ -10,9 +10,9 @@
 
 namespace cairn {
 
-// Which files of an open directory a writer of ours has made, in the order in which they may be deleted (what
-// tells the others comes last). All else is somebody's, and stays. `abandoned`: a temporary directory, whose
-// writer may have died before it wrote everything. `path` is for messages.
+// Lists the files of an open directory that cairn wrote, in the order in which they may be deleted: the file that names the
+// others comes last. All other files belong to somebody else and are kept. abandoned: a temporary directory, whose
+// writer may have died before it wrote everything. path: for messages.
 using OwnFiles =
     std::function<std::vector<std::string>(int directory, const std::filesystem::path& path, bool abandoned)>;
 
@@ -41,17 +41,17 @@ enum class TemporaryKind { kFile, kDirectory };
 // Removes what dead writers of the same kind and name left, first. kIo names path and cause.
 Temporary make_temporary(const Place& place, TemporaryKind kind, const OwnFiles& own = {});
 
-// What removals that were cut off left in a folder.
+// Finishes removals in a folder that were interrupted.
 void finish_removals(const Place& place, const OwnFiles& own);
 
 // Deletes the files named, if they are regular files, and the directory, if it is empty then. `opened` is the
-// directory itself. What cannot be removed stays: true if nothing did.
+// directory itself. Returns true if everything was removed.
 bool remove_own(const Place& place, const std::string& name, int opened,
                 const std::vector<std::string>& files);
 
-// Takes what is not ours out of `from` and puts it into `to` under the same names; what is there by the same
-// name stays where it is. Then deletes `from` as above, once what was moved is on the disk (`moved`: somebody
-// before us may have moved something). Failures leave things for the next writer.
+// Moves files that cairn did not write from `from` to `to` under the same names; a file whose name exists in `to` is not
+// moved. Then deletes `from` as above, once what was moved is on the disk (moved: an earlier writer may have moved
+// something). What a failure leaves is done by the next writer.
 void retire(const Place& place, const std::string& from, int opened, int to, const OwnFiles& own, bool moved);
 
 // Takes a directory of ours, all of whose files are `files`, out of sight in one step, then deletes it. kIo:

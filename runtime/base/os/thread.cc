@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kMaxHelpers = 63;
 
-// Signals meant for the host go to the host's threads. Those that a fault of this thread raises stay:
-// blocked, they would end the process without a chance for its handler.
+// The signals that cairn's threads block, so that the host's threads get them. Signals that a fault of this thread raises are
+// not blocked: blocked, they would end the process without calling its handler.
 sigset_t hosts_signals() {
   sigset_t set;
   sigfillset(&set);
@@ -48,7 +48,7 @@ int Thread::try_start(const char* name, Main main, void* argument) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) return error;
   process_ = getpid();
-  // It names itself, too, which needs no /proc, but may come to that late.
+  // The thread also names itself: that needs no /proc, but may happen later.
   pthread_setname_np(thread_, name_);
   return 0;
 }

@@ -9,7 +9,7 @@
 
 namespace cairn {
 
-// Stays where it is while it runs. Ended by returning from its main function, which must not throw.
+// It must not be moved while it runs. Ended by returning from its main function, which must not throw.
 class Thread {
  public:
   using Main = void (*)(void* argument);

@@ -6,10 +6,10 @@
 
 namespace cairn {
 
-// Of every name that is given, and of a region's whole path.
+// Limit of every name, and of a region's full path.
 inline constexpr uint64_t kMaxNameBytes = 4096;
 
-// Of the names that are made from given ones. The longest is a region's path, an op's name, and what follows:
+// Limit of the names that cairn makes from given ones. The longest are made of a region's path, an op's name and suffixes,
 // "PATH/OP_12.grad.dx.bf16/packed.layout"; "PARAMETER/gradient" is shorter.
 inline constexpr uint64_t kMaxMadeNameBytes = 4 * kMaxNameBytes;
 

@@ -103,7 +103,7 @@ class Placer {
     int64_t next = offset(slices->parts[0]);
     for (const int32_t part : slices->parts) {
       require(offset(part) == next, Code::kInternal, "the parts of '", joint_.values[at(value)].name,
-              "' do not lie one behind the other in the tier");
+              "' do not follow each other in the tier");
       next += joint_.values[at(part)].desc.bytes();
     }
     return offset(slices->parts[0]);

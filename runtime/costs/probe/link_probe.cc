@@ -18,11 +18,12 @@ using device::Lane;
 constexpr int64_t kSmallest = int64_t{64} << 10, kLargest = int64_t{16} << 20;
 constexpr int64_t kGrowth = 4;
 constexpr double kLongCopy = 0.05;  // seconds: no larger sizes after one of these
-constexpr double kLongBlock = 2;    // seconds of a whole block, as a copy of kGlance tells
+constexpr double kLongBlock = 2;    // seconds of a full block, estimated from a copy of kGlance bytes
 constexpr int64_t kGlance = int64_t{1} << 20;
-constexpr double kSlowest = 1 << 20;  // bytes a second: half a minute; a thousandth of it would take hours
-constexpr int kQueued = 4;            // copies queued per direction when both run
-// Beside kernels: so long they run alone, and so many times as long the copies would.
+constexpr double kSlowest =
+    1 << 20;  // bytes a second: measuring such a link takes half a minute; slower ones are refused
+constexpr int kQueued = 4;  // copies queued per direction when both run
+// Copies while kernels run: how long the kernels run alone, and how many times as long the copies would take.
 constexpr double kKernelSeconds = 0.01, kLonger = 3;
 constexpr int64_t kRows = 256, kColumns = 512;  // of the product that stands for kernels
 
@@ -179,8 +180,7 @@ class LinkProbe {
     return std::clamp(spread(std::move(factors)).median, 0.01, 1.0);
   }
 
-  // Copies in one direction beside products: what share of its speed each keeps while the other runs, over both
-  // directions.
+  // Copies in one direction while products run: the share of its speed that each keeps, averaged over both directions.
   void beside_kernels(plan::Link& link) {
     Products products(device_);
     const auto rounds = static_cast<int>(std::ceil(kKernelSeconds / products.seconds(1)));
@@ -198,7 +198,7 @@ class LinkProbe {
         products.queue().synchronize();
         const double ended = now();
         way->queue->synchronize();
-        double done = 0;  // copies, beside the products
+        double done = 0;  // copies that were done while the products ran
         for (const device::Queue::Busy& copy : way->queue->take_trace())
           done += std::clamp((ended - copy.begin) / (copy.end - copy.begin), 0.0, 1.0);
         way->queue->trace(false);

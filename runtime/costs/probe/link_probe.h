@@ -14,7 +14,7 @@ struct ProbeEffort {
 // Takes two blocks on the device and two on the tier, for the time of the call (about a second; a slow link takes
 // longer), and copies in several sizes; a copy includes waking the lane and learning that it is done. Sizes end
 // where one copy takes long, and a host link throttled to less than 1 MiB a second is refused. Where the host's
-// processors are the device's, also copies beside kernels, and what each takes from the other. Errors as of
+// processors are the device's, also copies while kernels run, and how much each slows the other. Errors as of
 // Device::allocate and of the copies. Not at the same time as other work on the device.
 LinkCost measure_link(device::Device& device, Tier tier, const ProbeEffort& effort = {});
 

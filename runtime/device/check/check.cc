@@ -130,7 +130,7 @@ class CheckedQueue : public Queue {
     };
     try {
       inner_->synchronize();
-    } catch (const Error&) {  // poisoned: everything is done or skipped all the same
+    } catch (const Error&) {  // poisoned: everything is done or skipped nevertheless
       note();
       throw;
     }
@@ -231,7 +231,7 @@ class CheckedQueue : public Queue {
 
   const std::shared_ptr<Checker> checker_;
   const Lane lane_;
-  std::deque<std::vector<Copy>> batches_;  // what the queue inside was given, until it is done
+  std::deque<std::vector<Copy>> batches_;  // copies given to the wrapped queue, until it has done them
   std::unique_ptr<Queue> inner_;
   size_t id_ = 0;
 };

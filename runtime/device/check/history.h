@@ -25,7 +25,7 @@ class History {
                                const VectorClock& now);
   // Forgets accesses that `seen` has seen. Returns true if none is left.
   bool forget(const VectorClock& seen);
-  // Some access that `seen` has not seen, if there is one.
+  // An access that is not ordered before `seen`, if there is one.
   std::optional<Access> pending(const VectorClock& seen) const;
   size_t cells() const { return cells_.size(); }
 

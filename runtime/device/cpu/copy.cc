@@ -22,7 +22,7 @@ void disk(host::Splitter& splitter, const CpuBlock& to, const CpuBlock& from, st
   writes ? to.disk().write(splitter, pieces) : from.disk().read(splitter, pieces);
 }
 
-// All parts take the link together, as one transfer.
+// Copies over a throttled link; all parts reserve the link together, as one transfer.
 void paced(host::Splitter& splitter, host::Throttle& link, const CpuBlock& to, const CpuBlock& from,
            std::span<const Part> parts, bool follows) {
   int64_t total = 0;

@@ -212,7 +212,7 @@ void CpuQueue::guarded(const Body& body) {
   try {
     std::lock_guard lock(mutex_);
     trace_.push_back({seconds(begin), seconds(end)});
-  } catch (...) {  // a trace with holes would be taken for another run's
+  } catch (...) {  // spans are matched to ops by their number, so a trace must not miss one
     group_->poison.keep();
   }
 }

@@ -30,8 +30,8 @@ class KeySlot {
   void* device_ = nullptr;
 };
 
-// Holds streams back while work is submitted to them, so that what is measured of short work is not its submission. Not for
-// long: a stream takes only so much work before submitting waits for it.
+// Blocks streams while work is submitted to them, so that the time of short work does not include its submission. Use it for
+// little work: a stream queues only so much before submitting blocks.
 class Gate {
  public:
   static constexpr std::chrono::milliseconds kLongest{20};

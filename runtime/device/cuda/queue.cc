@@ -10,7 +10,7 @@ namespace {
 
 Tier lower_tier(const Copy& part) { return std::max(part.to.block->tier(), part.from.block->tier()); }
 
-// A host function of the stream: nothing may leave it but by the poison.
+// A host function of the stream. No exception may leave it: an error poisons the group instead.
 void run_disk_task(void* user) {
   const auto& task = *static_cast<DiskTask*>(user);
   if (task.group->poison.set()) return;
@@ -42,7 +42,7 @@ CudaQueue::CudaQueue(std::shared_ptr<State> state, std::shared_ptr<CudaGroup> gr
   state_->enter();
   int least = 0, greatest = 0;
   state_->must(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
-  // Copies are short and others wait for them.
+  // Copies get a higher priority than kernels: they are short, and other lanes wait for them.
   state_->must(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
                                             lane == Lane::kCompute ? least : greatest),
                "a stream");

@@ -81,7 +81,7 @@ std::unique_ptr<Recording> end_recording(const std::shared_ptr<CudaGroup>& group
   }
   const cudaError_t status = cudaStreamEndCapture(compute.stream(), &graph);
   group->recording = 0;
-  // Taken whatever comes: what a failed recording left behind is none of the next one's.
+  // Taken out in any case: what a failed recording has left must not become part of the next one.
   std::array<RecordedLane, kLaneCount> lanes;
   for (size_t lane = 0; lane < kLaneCount; ++lane)
     if (group->queues[lane] != nullptr) lanes[lane] = group->queues[lane]->take_recorded();

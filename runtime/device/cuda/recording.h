@@ -1,4 +1,4 @@
-// A group's work as a CUDA graph: one launch for a whole micro-batch, copies included.
+// A group's work as a CUDA graph: one launch for a micro-batch, copies included.
 #pragma once
 #include "runtime/device/cuda/queue.h"
 

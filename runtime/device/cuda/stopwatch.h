@@ -20,7 +20,7 @@ class Stopwatch {
     mark(pairs_[used_].end, stream, external);
     pairs_[used_++].kind = kind;
   }
-  // The stream is done: adds up. Pairs of a recording stay with it (keep()).
+  // The stream is done: adds up the seconds. Pairs of events that belong to a recording are kept with it (keep()).
   void settle() {
     for (size_t i = 0; i < used_; ++i) add(pairs_[i]);
     used_ = 0;

@@ -11,7 +11,7 @@ namespace {
 // of this size come near the rate of larger ones, and the first of a copy is soon under way.
 constexpr int64_t kSlotBytes = int64_t{2} << 20;
 constexpr int64_t kSlots = Channel::kWorkers + 2;
-// Shorter runs go through the slots, which gather neighbours.
+// Shorter transfers are not made in place but through the slots, which join neighbouring ones.
 constexpr int64_t kMinDirect = int64_t{256} << 10;
 
 }  // namespace
@@ -98,7 +98,7 @@ bool Channel::next(std::span<const Piece> pieces, Slot& slot) {
   slot.piece = piece_;
   slot.skip = skip_;
   slot.offset = pieces[piece_].offset + skip_;
-  // Slots end at the end of a page, so that only the ends of a run are no whole pages.
+  // A slot ends where a page ends, so that only the first and the last piece of a transfer are parts of pages.
   const int64_t most = slot_bytes_ - slot.offset % kPageBytes;
   char* const memory = pieces[piece_].memory + skip_;
   const int64_t here = std::min(pieces[piece_].bytes - skip_, most);

@@ -71,7 +71,7 @@ int64_t direct_unit(int file) {
   std::memcpy(&mask, found.data(), sizeof mask);
   std::memcpy(&unit, found.data() + kMemoryUnit, sizeof unit);
   const bool known = (mask & kDirectAlignment) != 0 && unit > 0 && kPageBytes % unit == 0;
-  // Pieces of whole cache lines are what memory takes well.
+  // Never less than a cache line, which is what memory transfers at a time.
   return known ? std::max<int64_t>(unit, kAlignment) : kPageBytes;
 }
 
@@ -146,8 +146,8 @@ void DiskFile::transfer(bool writes, char* memory, int64_t offset, int64_t bytes
   if (end > last) pages(buffered_, writes, memory + (last - offset), last, end - last);
 }
 
-// Short transfers go on where they stopped. A file system that takes the flag but not the transfer (EINVAL),
-// and what is left of a page, go through the cache.
+// A short transfer is continued. Where the file system takes O_DIRECT but refuses the transfer (EINVAL), and for the rest
+// of a page, the bytes go through the page cache.
 void DiskFile::pages(int descriptor, bool writes, char* memory, int64_t offset, int64_t bytes) const {
   for (int64_t done = 0; done < bytes;) {
     int64_t part = bytes - done;

@@ -10,8 +10,8 @@ namespace cairn::device::host {
 // How many of the bytes of a transfer to ask the system for at once, or -errno to fail with.
 using DiskFault = std::function<int64_t(bool writes, int64_t offset, int64_t bytes)>;
 
-// Whole pages go past the system's page cache where the file system has that (O_DIRECT); bytes of pages that
-// are not whole go through it. The system keeps the two coherent, and nobody touches the same bytes at once.
+// Full pages bypass the system's page cache where the file system allows it (O_DIRECT); parts of pages go
+// through it. The system keeps the two coherent, and callers never touch the same bytes at once.
 // Thread-safe. All throw kIo with the fault, naming directory, offset and bytes.
 class DiskFile {
  public:
@@ -21,7 +21,7 @@ class DiskFile {
   ~DiskFile();
   DiskFile(const DiskFile&) = delete;
   DiskFile& operator=(const DiskFile&) = delete;
-  // Whole pages go directly where `suits` says so.
+  // Full pages bypass the page cache where `suits` says so.
   void transfer(bool writes, char* memory, int64_t offset, int64_t bytes) const;
   bool direct() const { return direct_ >= 0; }
   // Whether the system moves bytes directly between this memory and this place in the file.

@@ -45,7 +45,8 @@ bool populate(void* address, int64_t bytes, int threads) {
   auto* const base = static_cast<char*>(address);
   const int64_t whole = align_up(bytes, kPageBytes);
   const int64_t shares = std::clamp<int64_t>(whole / kShare, 1, std::max(threads, 1));
-  const int64_t share = align_up((whole + shares - 1) / shares, int64_t{2} << 20);  // whole huge pages
+  const int64_t share =
+      align_up((whole + shares - 1) / shares, int64_t{2} << 20);  // a multiple of huge pages
   std::atomic<bool> good{true};
   spread("cairn/touch", shares, threads, [&](int64_t s) {
     const int64_t begin = s * share;

@@ -13,8 +13,8 @@ class Throttle {
  public:
   explicit Throttle(double bytes_per_second) : rate_(bytes_per_second) {}
   bool on() const { return rate_ > 0; }
-  // Takes the link for `bytes`, behind those who took it before. Returns when they start to move. `follows`:
-  // they stood ready before the link was free, so what waking up took is not the link's time.
+  // Reserves the link for `bytes`, after all earlier reservations, and returns when they start to move. follows: the copy
+  // was ready before the link was free, so the time that waking up took does not count as the link's.
   Clock::time_point take(int64_t bytes, bool follows = false);
   // Sleeps until `bytes` of a transfer begun at `start` have arrived.
   void pace(Clock::time_point start, int64_t bytes) const;

@@ -87,8 +87,8 @@ void convert(engine::Session& session, const Mapped& m, int64_t first, int64_t n
                       n * static_cast<int64_t>(sizeof(T)));
 }
 
-// Elements that are converted at once, and the bytes of theirs that are read for them. Transposed ones are read whole: one of
-// our rows takes an element out of each of theirs.
+// How many elements are converted at a time, and how many bytes of the file are read for them. A transposed tensor is read
+// completely, as each row of ours needs an element of every row in the file.
 int64_t piece_of(const Mapped& m) {
   return std::min(kPieceBytes / dtype_bytes(m.desc.dtype), m.desc.shape.elements());
 }

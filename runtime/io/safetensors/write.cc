@@ -82,7 +82,7 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Safe
     largest = std::max(largest, bytes);
   }
   std::string text = header.text();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // data stays aligned to 8
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data must begin at a multiple of 8
   require(text.size() <= kMaxSafetensorsHeader, Code::kInvalidArgument, "cannot write '", path.string(),
           "': its header of ", text.size(), " bytes is above ", kMaxSafetensorsHeader);
   const uint64_t length = text.size();

@@ -1,13 +1,13 @@
-// Gradients of losses: one fused op that makes loss, weight and the gradients, those times grad_out(0) where
-// there is one, which there is under a loss scale only. The emitter puts its outputs in the place of the forward op's of
-// the same names.
+// Gradients of losses: one fused op that computes loss, weight and the gradients. Under a loss scale there is a
+// grad_out(0), and the gradients are multiplied by it. The emitter replaces the forward op's outputs by the outputs of the
+// same names.
 #include "runtime/ops/gradients/tools.h"
 
 namespace cairn::ops {
 namespace {
 
-// Operand `weights` and, of a loss over classes, the one behind it get no gradient, and none comes through the
-// outputs behind the loss.
+// The operand `weights` and, of a loss over classes, the one after it get no gradient, and none comes through the
+// outputs after the loss.
 void check(const GradientEmitter& e, std::string_view op, int weights,
            std::initializer_list<std::string_view> others = {"weight"}) {
   only_first(e, op, others);

@@ -5,7 +5,7 @@
 namespace cairn::ops {
 namespace {
 
-// Gradient of the activation's argument, given dy; kNone stays kNone.
+// Gradient of the activation's argument, given dy; kNone for kNone.
 Id through_activation(GradientEmitter& e, const Function& f, Id dy) {
   if (dy == kNone) return dy;
   Attrs attrs;

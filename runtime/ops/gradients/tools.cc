@@ -26,7 +26,7 @@ void give_reduced(GradientEmitter& e, int i, Id grad) {
   const auto repeated = [&](int axis) {
     return whole[axis] > 1 && (axis < missing || own[axis - missing] == 1);
   };
-  // Of the operand's axes, none is repeated.
+  // If only leading axes are repeated, one op sums over all of them.
   bool suffix = true;
   for (int axis = missing; axis < whole.rank; ++axis) suffix = suffix && !repeated(axis);
   if (suffix) {
@@ -34,7 +34,8 @@ void give_reduced(GradientEmitter& e, int i, Id grad) {
     e.give(i, as_dtype_of(e, grad, e.in(i)));
     return;
   }
-  // Run by run of neighbouring axes, the last first; the sums of the first have the operand's own shape.
+  // Otherwise one op for each group of neighbouring repeated axes, the last group first; the last op's sums have the operand's
+  // own shape.
   Shape now = whole;
   for (int last = whole.rank - 1; last >= 0; --last) {
     if (!repeated(last)) continue;

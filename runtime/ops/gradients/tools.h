@@ -1,6 +1,6 @@
 // What gradient rules share. Internal to runtime/ops.
 #pragma once
-#include "runtime/ops/gradients/gradients.h"
+#include "runtime/ops/gradients.h"
 #include "runtime/ops/rules.h"
 
 namespace cairn::ops {

@@ -9,7 +9,7 @@ struct Heads {
   bool packed = false;
 };
 
-// q at operand i, k and v behind it.
+// q is operand i; k and v follow it.
 Heads check_heads(const Operands& o, int i) {
   o.floating(i);
   o.rank(i, 3);

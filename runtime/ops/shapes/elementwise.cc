@@ -64,7 +64,7 @@ void shape_where(const ShapeQuery& q) {
   o.put(desc(o.dtype(1), o.broadcast(0, o.broadcast(2, o.shape(1), 1), 1)));
 }
 
-// Of operand 0's shape, onto which the others are repeated.
+// The output has operand 0's shape; the others are repeated to it.
 void shape_onto_first(const ShapeQuery& q) {
   const Operands o(q);
   o.floating(0);

@@ -51,16 +51,16 @@ class Operands {
   void same(int i, int j) const;  // dtype and shape
   void same_shape(int i, int j) const;
   void same_dtype(int i, int j) const;
-  void beside(int i, int j) const;  // a float dtype: operand j's, or f32 beside one of 16 bits
+  void beside(int i, int j) const;  // operand i has operand j's float dtype, or f32 where that has 16 bits
   // `shape`, which operand j has or was broadcast to, and operand i's, broadcast to each other.
   Shape broadcast(int i, const Shape& shape, int j) const;
   // Of the dimensions before the last `but`.
   Shape broadcast_leading(int i, int j, int but) const;
-  void parameter(int i, int j) const;               // operand i is f32 (f64 beside an f64 operand j)
+  void parameter(int i, int j) const;               // operand i is f32 (f64 if operand j is)
   void vector(int i, int64_t length, int j) const;  // [length], the last dimension of j
   void rank(int i, int rank) const;
   void rank_at_least(int i, int rank) const;
-  // w[N, K] beside x: dtype of a parameter, or x's, or packed.
+  // w[N, K] with x: it has the dtype of a parameter or of x, or is packed.
   void weight(int i, int j) const;
   // An axis attribute in [-rank, rank), made non-negative.
   int axis(int64_t value, int i, std::string_view name = "axis") const;

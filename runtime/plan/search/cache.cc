@@ -107,7 +107,7 @@ double SolverCache::least_seconds(const Problem& p, int64_t budget_bytes, double
 double SolverCache::least_seconds_behind(const Problem& p, int64_t budget_bytes,
                                          const std::vector<double>& earliest, bool home_costs) {
   return ask(p, [&](Entry& entry) {
-    require(entry.homes.has_value(), Code::kInternal, "nothing has a home");
+    require(entry.homes.has_value(), Code::kInternal, "nothing lives in a tier");
     return entry.homes->least_seconds_behind(budget_bytes, earliest, home_costs);
   });
 }

@@ -167,19 +167,20 @@ args.FLAG = {}
 args.COMMON = {
   device = { args.text, "cpu (default), reference, cuda:N", words = { "cpu", "reference", "cuda:0" } },
   threads = { args.whole "threads", "threads of the device (default: all processors); the bits of a run depend on it" },
-  budget = { args.budget, "bytes (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
-  amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16 (under a loss scale)" },
-  policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
+  budget = { args.budget, "bytes of the device (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
+  amp = { args.choice("off", "bf16", "fp16"), "mixed precision: off (default), bf16, fp16 (under a loss scale)" },
+  policy = { args.choice("auto", "keep", "recompute", "offload"),
+    "for activations: auto (default), keep, recompute, offload" },
   region = { args.region, "policy of regions by their paths, as 'h*/attn=recompute' (keep, recompute, offload, " ..
     "offload:host, offload:disk); may be given several times: the last that matches counts", "RULE" },
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks, or the " ..
       "device has memory of its own); none, with a device model: nowhere" },
-  link = { args.bytes, "throttle of the CPU device's host copies, bytes per second" },
+  link = { args.bytes, "a slow link to the host tier of the CPU device: bytes per second" },
   profile = { args.text, "plan with the seconds that `cairn profile` measured", "FILE" },
   ["force-profile"] = { args.FLAG, "take a --profile that was measured on another machine" },
   rates = { args.text, "where the device's rates come from without a profile: cache (default: measured once, in " ..
-    "less than a second), measure (anew), model (nothing is measured), or a FILE that was kept", "WORD|FILE",
+    "less than a second), measure (again), model (nothing is measured), or a FILE that was kept", "WORD|FILE",
     words = { "cache", "measure", "model" } },
   seed = { args.whole "seed", "of initial weights, dropout and the data's order (default 1337)" },
   steps = { args.whole "steps", "optimizer steps in all, those of a resumed run included" },

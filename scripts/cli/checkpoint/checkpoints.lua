@@ -60,7 +60,7 @@ local function prune(out, newest, keep, best, note, kept)
     if not stays then ok, err = cairn.remove_checkpoint(paths[i]) end
     if not ok and note and not told[paths[i]] then
       told[paths[i]] = true
-      note("note: an older checkpoint stays: " .. tostring(err))
+      note("note: an older checkpoint was not deleted: " .. tostring(err))
     end
   end
 end
@@ -161,7 +161,7 @@ function checkpoints.open(path)
   if not checkpoint then
     local err
     checkpoint, err = cairn.checkpoint(path)
-    if checkpoint and #damaged > 0 then fail.input(damaged[1].why .. "; there is no older checkpoint that is whole") end
+    if checkpoint and #damaged > 0 then fail.input(damaged[1].why .. "; no older checkpoint is complete") end
     fail.check(path, checkpoint, err)
   end
   local self = { checkpoint = checkpoint, directory = checkpoint:directory(), damaged = damaged }

@@ -40,7 +40,7 @@ function out_directory.of(run, options, opened, note)
   if not continues then take() elseif not options.dry_run then run_directory.hold(out, true) end
   if #there > 0 and not continues then
     if not options.force then
-      fail.usage(("%s has %s; --resume %s continues them, --force starts anew"):format(out, progress_of(out), out))
+      fail.usage(("%s has %s; --resume %s continues them, --force starts again"):format(out, progress_of(out), out))
     end
     if options.dry_run then return nil, false, take end
     for _, name in ipairs(there) do

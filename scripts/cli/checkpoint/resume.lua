@@ -35,7 +35,7 @@ function resume.place(run, opened, note)
   local before = report.micro
   if before > 0 and parts ~= was then
     fail.check("--resume", run.stepper:discard())
-    note(("note: step %d, of which %s has %d of %s micro-batches, begins anew with smaller ones"):format(
+    note(("note: step %d, of which %s has %d of %s micro-batches, begins again with smaller ones"):format(
       report.step + 1, opened.directory, before, opened.text("accumulate") or "its"))
     place, before = place - before, 0
   end

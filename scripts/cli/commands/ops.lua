@@ -21,7 +21,7 @@ local HEAD = [[
 What `cairn_graph_op` (C), `graph:op` (Lua) and `Graph::op` (C++) know. Made by `cairn ops --markdown` from
 `runtime/ops/ops.def`; a test compares.
 
-Operands are given in this order; `?` behind one: an input that may be left out, an output that is made only where the
+Operands are given in this order; `?` after one: an input that may be left out, an output that is made only where the
 text says so. Attributes: `name: type`, those that must be given in bold. `x[.., C]` means any leading dimensions.
 Activations are f32, bf16 or f16 (f64 in f64 graphs), weights and norm parameters f32 (f64); which type activations have
 in a plan with mixed precision follows from the [AMP class](#mixed-precision).
@@ -31,7 +31,7 @@ local AMP_HEAD = [[
 # Mixed precision
 
 What ops do under the `amp` of a plan's options (`cairn ops --amp`; the classes are from `runtime/ops/amp.def`). Half is
-bf16 or fp16, whichever `amp` says. Weights, biases, norm parameters, gradients of parameters and optimizer states stay
+bf16 or fp16, whichever `amp` says. Weights, biases, norm parameters, gradients of parameters and optimizer states are
 float32, and every sum is taken in float32 or wider. Backward has the precision of forward. Ops of the host's own are
 `full`.
 
@@ -46,7 +46,7 @@ local OPTIMIZERS_HEAD = [[
 What the `optimizer` of a plan's options names (`cairn ops --optimizers`; from `runtime/ops/optimizers.def`). States are
 tensors of the parameter's shape, or as the text says, saved as `PARAMETER/STATE`; one with a condition is there only
 where that hyper-parameter was not 0 when the plan was made. `rate_scale` multiplies the schedule's rate. Parameters
-that an optimizer leaves to another are a group "PATTERN/OTHER" beside its own (beside the first: "/OTHER"), whose
+that an optimizer leaves to another are a group "PATTERN/OTHER" next to its own (next to the first: "/OTHER"), whose
 hyper-parameters can be set by that name.
 ]]
 
@@ -55,7 +55,7 @@ local SCHEDULES_HEAD = [[
 
 What a schedule of a stepper's options names (`cairn ops --schedules`; from `runtime/step/schedules.def`). They are
 functions of the updates that were applied, which count from 0 at the end of the warm-up, or of the schedule before. One
-that has an end is laid out over the steps up to `total_steps`, and stays where it ends. A parameter without a default
+that has an end is laid out over the steps up to `total_steps`, and constant after that. A parameter without a default
 is a list.
 ]]
 

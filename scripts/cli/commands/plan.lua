@@ -25,16 +25,16 @@ local tmpfs = require "cli.plan.tmpfs"
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
                          "quiet rates accumulate fuse-update", {
-  ["device-model"] = { args.text, "plans for a device that is not there: h100, ... (`cairn devices --models`), " ..
+  ["device-model"] = { args.text, "plan for a device that is not there: h100, ... (`cairn devices --models`), " ..
     "or a file", "NAME|FILE", names = costs.known },
-  sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
+  sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, compared with " ..
     "checkpointing by hand" },
-  fit = { args.FLAG, "a table: how little of the device is enough with everything kept, recomputing, tiers, updates " ..
-    "inside backward; what a step then takes, and what fits --budget or the device" },
-  html = { args.text, "writes the plan as one HTML page, with a curve over budgets for its form of the run", "FILE" },
-  problem = { args.text, "plans this problem (JSON, cairn.problem/1 or /2) instead of a recipe", "FILE" },
-  ["problem-out"] = { args.text, "writes the recipe's problem as JSON", "FILE" },
-  ["plan-out"] = { args.text, "writes the plan as a binary file, for cairn inspect", "FILE" },
+  fit = { args.FLAG, "a table of smallest budgets: with everything kept, recomputing, tiers, updates inside " ..
+    "backward; what a step then takes, and what fits --budget or the device" },
+  html = { args.text, "write the plan as one HTML page, with a curve over budgets for its form of the run", "FILE" },
+  problem = { args.text, "plan this problem (JSON, cairn.problem/1 or /2) instead of a recipe", "FILE" },
+  ["problem-out"] = { args.text, "write the recipe's problem as JSON", "FILE" },
+  ["plan-out"] = { args.text, "write the plan as a binary file, for cairn inspect", "FILE" },
 })
 local NO_LIMIT = 2 ^ 62
 

@@ -148,8 +148,8 @@ local function print_text(result, profile, options)
                 format.percent(link.busy_rate_factor or 1), format.percent(link.busy_factor or 1),
                 rate(link.stated_bytes_per_second) }
   end
-  io.stdout:write(format.table(rows, { "link", "out", "in", "latency", "both at once", "beside kernels",
-                                       "kernels beside it", "throttle" }))
+  io.stdout:write(format.table(rows, { "link", "out", "in", "latency", "both at once", "with kernels",
+                                       "kernels with it", "throttle" }))
   io.stdout:write(("profile  %s: plan with --profile %s\n"):format(result.profile_path, result.profile_path))
   io.stdout:write(("trace    %s: open it in https://ui.perfetto.dev\n"):format(result.trace_path))
   if options.budget then io.stdout:write(summary.lines(result.plan)) end

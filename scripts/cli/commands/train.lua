@@ -37,7 +37,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
     "'head.*,*.bias'", "PATTERNS" },
   out = { args.text, "where checkpoints, run.json, metrics.jsonl, report.html and other records go", "DIR" },
   resume = { args.text, "continue a run from its newest checkpoint", "DIR" },
-  config = { args.text, "do what a run did, by the run.json in its --out; what is given beside it counts", "FILE" },
+  config = { args.text, "do what a run did, by the run.json in its --out; options given with it override it", "FILE" },
   ["dry-run"] = { args.FLAG, "plan, try one step and write nothing" },
   epochs = { args.whole "epochs", "passes over the data, instead of --steps", "N" },
   ["save-every"] = { args.every, "steps between checkpoints, or time: 500, 90s, 15m, 2h (default, with --out: 15m)",
@@ -57,7 +57,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
     "N" },
   prefetch = { args.whole(1), "micro-batches that a thread makes ahead of the model (default 0, at most 64)", "N" },
   mlflow = { args.text, "record the run in MLflow's file store in this directory, too", "DIR" },
-  force = { args.FLAG, "start anew in an --out that has checkpoints already" },
+  force = { args.FLAG, "start again in an --out that has checkpoints already" },
   recipe = { args.text, "with --resume: the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = { args.FLAG, "with --resume: take a recipe whose text is not the one the run was trained with" },
 })

@@ -338,7 +338,7 @@ return function(arguments, root)
   local problems = verdict.judge(results, options.amp)
   if verdict.same_plans(results) then
     verifier.notes[#verifier.notes + 1] = "every run had the same plan, so it was compared with itself: the " ..
-      "policies of the model's regions, or a model of which nothing can be made again or sent away, leave no choice"
+      "policies of the model's regions, or a model of which nothing can be recomputed or offloaded, leave no choice"
   end
   local about = { steps = verifier.steps, seconds = posix.now() - began, notes = verifier.notes,
                   link = verifier.throttles and slow.link or nil }

@@ -67,7 +67,7 @@ local function plan_of(o, row, reader)
     if name ~= plan.target and not left_out[name] then plan.names[#plan.names + 1] = name end
   end
   if #plan.names == 0 then
-    fail.usage(("%s: beside '%s', which is predicted, no column is left to predict it from"):format(reader.source,
+    fail.usage(("%s: besides '%s', which is predicted, there is no column to predict it from"):format(reader.source,
       unicode.shown(plan.target)))
   end
   return plan

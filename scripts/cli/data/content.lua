@@ -64,7 +64,7 @@ function content.watch(path, what)
   return function()
     local now = posix.look(path)
     if not now or now.state ~= before.state then
-      fail.input(("%s: %s was changed while it was read; start again once it stays as it is"):format(what, path))
+      fail.input(("%s: %s was changed while it was read; start again once nothing changes it"):format(what, path))
     end
   end
 end

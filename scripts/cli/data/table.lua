@@ -73,7 +73,7 @@ function Reader:csv_cells(line)
       local behind = line:sub(at)
       if behind == "" or behind == "\r" then return cells end
       if line:sub(at, at) ~= "," then
-        self:refuse(self.number, ("behind a quoted cell stands '%s'; wanted: a comma, and \"\" for a quote inside")
+        self:refuse(self.number, ("'%s' follows a quoted cell; wanted: a comma, and \"\" for a quote inside")
           :format(unicode.shown(behind:sub(1, 20))))
       end
       at = at + 1

@@ -121,7 +121,7 @@ function joint.resolve(recipe, o, device, options)
     end
     return with_batch(o, o.batch), micro_steps, options
   end
-  if global == 0 then fail.usage("batch=auto needs global_batch=N, the samples of a whole step") end
+  if global == 0 then fail.usage("batch=auto needs global_batch=N, the samples of a step") end
   if given then fail.usage("--accumulate does not go with batch=auto, which chooses it") end
   local candidates, bytes = joint.candidates(recipe, o, device, options)
   local best = candidates[1]

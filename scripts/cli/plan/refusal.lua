@@ -98,7 +98,7 @@ end
 -- (0: not known). beside: at_least is beside what tiers hold.
 local function lines(asked, budget, budget_bytes, least, at_least, more, room, help, beside)
   local words = least and ("the smallest budget that %s is %%d bytes (%%s)"):format(budget_bytes and "does" or "fits")
-    or (beside and "beside what the tiers hold, " or "") .. "weights, gradients and states alone take %d bytes (%s)"
+    or (beside and "besides what the tiers hold, " or "") .. "weights, gradients and states alone take %d bytes (%s)"
   local second = words:format(least or at_least, in_unit(least or at_least, budget, budget_bytes))
   local open = least and (room == 0 or least <= room)
   local third = open and ("try --budget %s"):format(budget.bytes and budget.unit == "" and ("%d"):format(least)

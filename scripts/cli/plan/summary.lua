@@ -106,12 +106,12 @@ function summary.lines(plan, measured)
   local deferred, on_host = plan.counters.deferred_updates, plan.counters.host_updates
   local beside, by_host = on_host - deferred, ""
   if beside > 0 then
-    by_host = (", and of %s beside backward, by the host's processors"):format(format.count(beside))
+    by_host = (", and of %s during backward, by the host's processors"):format(format.count(beside))
   elseif on_host > 0 then
     by_host = (", %s by the host's processors"):format(format.count(on_host))
   end
   if deferred + on_host > 0 then
-    text[#text + 1] = ("updates           of %s parameters beside the next forward part%s, to the same bits\n"):format(
+    text[#text + 1] = ("updates           of %s parameters during the next forward part%s, to the same bits\n"):format(
       format.count(deferred), by_host)
   end
   if plan.counters.host_adds > 0 then
@@ -130,7 +130,7 @@ function summary.lines(plan, measured)
       local here = bytes[name] - streamed
       if here > 0 then parts[#parts + 1] = ("%s of %s, %s"):format(format.bytes(here), name, how) end
     end
-    if #parts > 0 then text[#text + 1] = ("at home on %-6s %s\n"):format(tier, table.concat(parts, "; ")) end
+    if #parts > 0 then text[#text + 1] = ("stored on %-7s %s\n"):format(tier, table.concat(parts, "; ")) end
   end
   if plan.counters.unpacked_bytes > 0 then
     text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(

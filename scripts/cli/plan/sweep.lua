@@ -174,7 +174,7 @@ function sweep.recipe(graph, device, options, micro_steps, rows_of)
   base:free()
   if not options.json and not has_forms(curve, about, options) then  -- planning every budget anew takes its time
     print_tables(curve)
-    io.stdout:write("\nEvery row has the ops of the plan without a budget. --json plans each budget anew: that takes ",
+    io.stdout:write("\nEvery row has the ops of the plan without a budget. --json plans each budget again: that takes ",
       "longer, and may find faster ones.\n")
     return
   end

@@ -33,7 +33,7 @@ function lengths.tell(settings, o, note)
   local seq
   for _, setting in ipairs(settings) do seq = setting[1] == "seq" and setting[2] or seq end
   if seq and tonumber(seq) ~= o.seq then
-    note(("note: seq=%s counts for nothing beside lengths=%s: windows are of these lengths"):format(seq, o.lengths))
+    note(("note: seq=%s counts for nothing with lengths=%s: windows are of these lengths"):format(seq, o.lengths))
   end
 end
 

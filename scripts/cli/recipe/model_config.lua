@@ -83,7 +83,7 @@ function model_config.check(run, path, family)
   if not posix.is_there(beside) then return end
   local ok, config = pcall(decode, files.read(beside, "--init", MOST_BYTES))
   if not ok or type(config) ~= "table" then
-    fail.input(("--init: %s, which lies beside the weights, is no JSON object%s; put it right or elsewhere"):format(
+    fail.input(("--init: %s, which lies next to the weights, is no JSON object%s; put it right or elsewhere"):format(
       beside, ok and "" or ": " .. unicode.shown(tostring(config))))
   end
   local rows, by_key, strict = run.recipe.call("config", run.o), {}, false

@@ -50,7 +50,7 @@ local function wanted(text)
     end
     for name in pairs(stage) do
       if type(name) == "string" and name ~= "steps" and not has(row, name) then
-        return ("a parameter of %s in the place of '%s': %s"):format(row.name, name,
+        return ("a parameter of %s instead of '%s': %s"):format(row.name, name,
           table.concat(names_of(row.parameters), " "))
       end
     end
@@ -113,8 +113,8 @@ function schedule.rows()
     { "base_batch", 0, "samples of a step for which rate was found; of rate_scaling", whole = true, least = 0,
       most = 2 ^ 31 - 1 },
     check.row(of_stepper.warmup_steps, "warmup"),
-    { "warmup_samples", 0, "samples of linear warm-up, in whole steps", whole = true, least = 0 },
-    { "warmup_tokens", 0, "tokens of linear warm-up, in whole steps", whole = true, least = 0 },
+    { "warmup_samples", 0, "samples of linear warm-up, in complete steps", whole = true, least = 0 },
+    { "warmup_tokens", 0, "tokens of linear warm-up, in complete steps", whole = true, least = 0 },
     { "schedule", "constant", "`cairn ops --schedules` says what each does; or several, one after the other: " ..
       "linear:100:start_factor=0.1,cosine", valid = wanted, known = NAMES },
     { "schedule_steps", 0, "where a schedule that has an end does so; 0: at --steps", whole = true, least = 0 },

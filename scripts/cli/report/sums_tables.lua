@@ -5,7 +5,7 @@ local sums = require "cli.report.sums"
 
 local BYTES = { { "keep", "kept" }, { "recompute", "recomputed" }, { "host", "offloaded to host" },
                 { "disk", "offloaded to disk" } }
-local SECONDS = { { "forward", "forward" }, { "again", "made again" }, { "backward", "backward" } }
+local SECONDS = { { "forward", "forward" }, { "again", "recomputed" }, { "backward", "backward" } }
 local TABLES = { { "types", "op type" }, { "regions", "region" }, { "layers", "layer type" } }
 
 -- A cell for people, whose exact number is its title.
@@ -44,7 +44,7 @@ end
 return function(self, program)
   local of = program and " of program " .. chart.escape(program) or ""
   local out = { ("<h2>The plan%s, by op type, region and layer type</h2>"):format(of) }
-  local waiting = self.waiting_seconds > 0 and (" Beside these, %s of waiting for copies are predicted."):format(
+  local waiting = self.waiting_seconds > 0 and (" Besides these, %s of waiting for copies are predicted."):format(
     format.seconds(self.waiting_seconds)) or ""
   out[2] = ("<p>What one micro-batch holds for backward, and the seconds that its ops are predicted to take. " ..
     "Backward counts with the op that it is of.%s</p>"):format(waiting)

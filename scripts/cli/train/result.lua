@@ -176,7 +176,7 @@ function result.to_text(self)
       self.evaluation_seconds > 0 and (", of it %s evaluating"):format(format.seconds(self.evaluation_seconds)) or "",
       self.epochs and ("; %.4g epochs"):format(self.epochs) or "")
   elseif NO_STEP[self.ended] then
-    lines[1] = ("no whole step: %s in step %d\n"):format(NO_STEP[self.ended], self.steps + 1)
+    lines[1] = ("no complete step: %s in step %d\n"):format(NO_STEP[self.ended], self.steps + 1)
   elseif self.ended == "early" then
     lines[1] = ("nothing to do: --early-stop ended the run at step %d; a greater N, or 0, goes on\n"):format(self.steps)
   else

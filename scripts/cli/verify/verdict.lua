@@ -20,7 +20,7 @@ local LEAST_SHARE = 1e-2
 -- What gradients of one batch and of its parts are compared of: the key in the JSON, words, and how they are taken.
 verdict.GRADIENTS = {
   { key = "gradients_apart", words = "gradients of one batch and of its parts" },
-  { key = "gradients_apart_after_skip", words = "the same behind a step that was skipped", skips = true },
+  { key = "gradients_apart_after_skip", words = "the same after a step that was skipped", skips = true },
   { key = "gradients_apart_frozen", words = "the same with some parameters frozen", frozen = true },
 }
 local TIERS = { "device", "host", "disk" }

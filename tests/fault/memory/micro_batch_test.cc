@@ -30,7 +30,7 @@ TEST_P(RefusedMicroBatch, CostsTheEffectiveBatchAtMost) {
       ASSERT_EQ(status, CAIRN_STATUS_OUT_OF_MEMORY) << training.message();
       ASSERT_TRUE(disturbed) << "with memory there: " << training.message();
       const bool discarded = training.message().find("repeat the effective batch") != std::string::npos;
-      EXPECT_EQ(training.message().find("make the session anew"), std::string::npos) << training.message();
+      EXPECT_EQ(training.message().find("make the session again"), std::string::npos) << training.message();
       EXPECT_EQ(training.report().micro, discarded ? 0 : micro);
       EXPECT_EQ(training.digest(), before);
       ++refused;

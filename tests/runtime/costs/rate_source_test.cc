@@ -110,7 +110,7 @@ TEST_F(RateSource, WhatIsBrokenOrForeignIsMeasuredOver) {
     write(file_of(wanted), row.text(wanted.machine));
     const auto table = find_rates(wanted);
     EXPECT_EQ(table->origin.source, "measured") << row.name;
-    EXPECT_NE(table->origin.notice.find("measured anew"), std::string::npos) << table->origin.notice;
+    EXPECT_NE(table->origin.notice.find("measured again"), std::string::npos) << table->origin.notice;
     EXPECT_NE(table->origin.notice.find(row.says), std::string::npos) << table->origin.notice;
     EXPECT_EQ(elsewhere(wanted)->origin.source, "cached") << row.name;
   }
@@ -151,7 +151,7 @@ TEST_F(RateSource, WhereTheEnvironmentSays) {
   for (const auto& [name, none] : {std::pair("none", find("none", nullptr, nullptr)),
                                    std::pair("no home", find("no home", nullptr, missing.c_str()))}) {
     EXPECT_EQ(none.path, "") << name;
-    EXPECT_NE(none.notice.find("neither XDG_CACHE_HOME nor HOME"), std::string::npos) << none.notice;
+    EXPECT_NE(none.notice.find("neither $XDG_CACHE_HOME nor $HOME"), std::string::npos) << none.notice;
   }
   EXPECT_FALSE(std::filesystem::exists(missing));
 }

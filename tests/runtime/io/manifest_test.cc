@@ -110,7 +110,7 @@ const Broken kMustFail[] = {
        m.state.options.schedule.stages[0].values.clear();
      }},
     {"wsd: decay_steps is -1", [](Manifest& m) { m.state.options.schedule.stages[0].values[0] = -1; }},
-    {"has 20 behind 30",
+    {"has 20 after 30",
      [](Manifest& m) {
        m.state.options.schedule.stages[1].list = {30, 20};
      }},

@@ -1,6 +1,6 @@
 // What gradient rules read: `saves` of every row is exactly what its rule hands to backward ops, over all
 // variants. The planner keeps what the table says, no more and no less.
-#include "runtime/ops/gradients/gradients.h"
+#include "runtime/ops/gradients.h"
 
 #include <gtest/gtest.h>
 

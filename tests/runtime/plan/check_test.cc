@@ -24,7 +24,7 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
       {"bytes", [](Problem& p) { p.values[1].bytes = -1; }, "values[1].bytes must not be negative: -1"},
       {"sum", [](Problem& p) { p.values[1].bytes = p.values[2].bytes = INT64_MAX / 2 + 1; },
        "overflows 64 bits"},
-      {"workspace sum", [](Problem& p) { p.ops[0].workspace_bytes = INT64_MAX; }, "overflows 64 bits"},
+      {"workspace sum", [](Problem& p) { p.ops[0].workspace_bytes = INT64_MAX; }, "overflow 64 bits"},
       {"seconds", [](Problem& p) { p.ops[3].seconds = std::nan(""); }, "ops[3].seconds must be finite"},
       {"negative seconds", [](Problem& p) { p.ops[3].seconds = -1; }, "ops[3].seconds must be finite"},
       {"infinite sum", [](Problem& p) { p.ops[0].seconds = p.ops[1].seconds = 1.7e308; }, "not finite"},
@@ -64,7 +64,7 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
          p.links.push_back({"host", 0, 1e-320, 1, 1, 1});
        },
        "would never end"},
-      {"home without link", [](Problem& p) { p.values[0].home = 0; }, "its home 0 is none of 0 links"},
+      {"home without link", [](Problem& p) { p.values[0].home = 0; }, "its 'home' 0 is none of 0 links"},
       {"full tier",
        [](Problem& p) {
          p.links.push_back({"host", 0, 1, 1, 1, 63});
@@ -78,7 +78,7 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
          p.values[0].home = 0;
          p.ops[1].outputs.push_back(0);
        },
-       "'f2' changes 'a0', which has a home, and so may not be recomputable"},
+       "'f2' changes 'a0', which lives in a tier, and so may not be recomputable"},
       {"changed twice by one op",
        [](Problem& p) {
          p.links.push_back({"host", 0, 1, 1, 1, 64});
@@ -87,7 +87,8 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
          p.ops[1].outputs = {2, 0, 0};
        },
        "ops[1].outputs[2]: 'f2' names 'a0' twice"},
-      {"fresh without home", [](Problem& p) { p.values[0].fresh = true; }, "'a0' is fresh, and has no home"},
+      {"fresh without home", [](Problem& p) { p.values[0].fresh = true; },
+       "'a0' is fresh, and lives in no tier"},
       {"fresh and read first",
        [](Problem& p) {
          p.links.push_back({"host", 0, 1, 1, 1, 64});

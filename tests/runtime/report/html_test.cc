@@ -23,7 +23,7 @@ TEST(ReportHtml, IsSelfContainedAndTellsTheStory) {
   for (const char* part :
        {"<!doctype html>", "gpt2 &amp; co", "Seconds of forward and backward over the budget",
         "The curve as a table", "Device memory over one forward and backward", "What forms the peak",
-        "<h2>Values</h2>", "made again by", "<dt>device</dt><dd>cpu &lt;big&gt;</dd>",
+        "<h2>Values</h2>", "recomputed by", "<dt>device</dt><dd>cpu &lt;big&gt;</dd>",
         "<dt>no colon</dt><dd></dd>", "&lt;script&gt;", "default-src 'none'", "</html>"})
     EXPECT_NE(html.find(part), std::string::npos) << part;
   for (const char* part : {"src=", "href=", "@import", "url(http"})

@@ -19,7 +19,7 @@ TEST(ReportTable, DataHoldsEveryValue) {
   p.budget_bytes = 128 + 6400 * 60;
   const std::string html = section(p), json = data(html);
   for (const Value& v : p.values) EXPECT_NE(json.find('"' + v.name + '"'), std::string::npos) << v.name;
-  for (const char* part : {"\"regions\":[", "\"recompute\"", "made again by", "\"colors\":[\"#"})
+  for (const char* part : {"\"regions\":[", "\"recompute\"", "recomputed by", "\"colors\":[\"#"})
     EXPECT_NE(json.find(part), std::string::npos) << part;
   EXPECT_NE(html.find("need scripts"), std::string::npos);
   size_t rows = 0;

@@ -164,7 +164,7 @@ TEST(Schedule, BadOnesSayWhatIsWanted) {
       {one("multistep"), [](Schedule&) {}, "multistep needs milestones"},
       {one("multistep"), set("milestones", 0.0), "milestones is 0; it must be whole numbers from 1"},
       {one("multistep"), [](Schedule& s) { s.stages[0].set("milestones", 50).set("milestones", 50); },
-       "milestones has 50 behind 50; every one must be larger"},
+       "milestones has 50 after 50; every one must be larger"},
       {one("polynomial"), set("power", -1.0), "power is -1; it must be above 0"},
       {one("wsd"), set("decay_shape", "square"),
        "decay_shape is 'square'; it must be one of: linear, cosine, sqrt"},

@@ -73,7 +73,7 @@ class Plan(Case):
                                          hand["predicted_step_seconds"] * (1 + 1e-9))
         self.assertEqual(set(rows[0]["by_hand"]), {"keep_all", "per_layer", "sqrt_n"})
         text = self.cairn("plan", "gpt2", *TINY, "--sweep").stdout
-        for word in ("--json plans each budget anew", "slower", "bound", "gap", "by hand", "every layer checkpointed (2 layers)", "sqrt(n)"):
+        for word in ("--json plans each budget again", "slower", "bound", "gap", "by hand", "every layer checkpointed (2 layers)", "sqrt(n)"):
             self.assertIn(word, text)
         self.fails(2, "plan", "gpt2", *TINY, "--sweep", "--budget", "80%")
 

@@ -132,7 +132,7 @@ class Terminal(Case):
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)
-        self.assertIn("no whole step: interrupted in step 1\n", stdout)
+        self.assertIn("no complete step: interrupted in step 1\n", stdout)
         self.assertNotIn("DIFFERENT", stdout)
 
     def test_its_name(self):

@@ -145,7 +145,7 @@ class Classify(Case):
         self.refused("text,label\na,b\nc\n", ["bad.csv: line 3", "1 cell"])
         self.refused("text,label\na,b\nc,d,e\n", ["bad.csv: line 3", "3 cells"])
         self.refused('text,label\n"a\nb",c\n"x,y\n', ["line 4", "not closed"])
-        self.refused('text,label\n"a"b,c\n', ["line 2", "behind a quoted cell"])
+        self.refused('text,label\n"a"b,c\n', ["line 2", "follows a quoted cell"])
         self.refused("text,text\na,b\n", "'text' twice")
         self.refused("text,label\na,b\nc,\n", ["line 3", "'label' is ''"])
         self.refused("text,label\na,b\nc,b\n", "one label alone, 'b'")

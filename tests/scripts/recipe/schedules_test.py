@@ -98,7 +98,7 @@ class Schedules(Case):
         refused("schedule=step", says="step_size is 0")
         refused("schedule=step", "step_size=2", "gamma=1.5", says=("gamma is 1.5", "at most 1"))
         refused("schedule=multistep", says="needs milestones")
-        refused("schedule=multistep", "milestones=5,3", says=("3 behind 5",))
+        refused("schedule=multistep", "milestones=5,3", says=("3 after 5",))
         refused("schedule=multistep", "milestones=5,three", says=("milestones=5,three", "300,600"))
         refused("schedule=wsd", "decay_steps=6", says=("wsd needs at least 6",))
         refused("schedule=wsd", "decay_shape=round", says="linear, cosine, sqrt")

@@ -129,7 +129,7 @@ return own
 
     def test_seq_beside_lengths_is_said(self):
         train = ("train", "gpt2", *TINY, f"data={self.text}", "lengths=16,32", "--steps", 1)
-        self.assertIn("seq=4 counts for nothing beside lengths=16,32", self.cairn(*train, "seq=4").stderr)
+        self.assertIn("seq=4 counts for nothing with lengths=16,32", self.cairn(*train, "seq=4").stderr)
         self.assertNotIn("counts for nothing", self.cairn(*train, "seq=32", "--out", "o").stderr)
         done = self.cairn("train", "--config", "o/run.json", "lengths=8,16")
         self.assertNotIn("counts for nothing", done.stderr)

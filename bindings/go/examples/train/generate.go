@@ -45,7 +45,7 @@ func generate(ctx context.Context, instance *cairn.Instance, device *cairn.Devic
 		if err := session.Read("logits", logits); err != nil {
 			return err
 		}
-		// Attention looks back alone, so what stands behind `at` does not matter.
+		// Attention looks back alone, so what follows `at` does not matter.
 		tokens[at+1] = likeliest(logits[at*vocabulary : (at+1)*vocabulary])
 	}
 	fmt.Println(task+":", tokens[:12])

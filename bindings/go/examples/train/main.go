@@ -1,4 +1,4 @@
-// Command train is a whole training run: a small transformer learns to count, inside 70 % of the memory that keeping everything
+// Command train is a complete training run: a small transformer learns to count, inside 70 % of the memory that keeping everything
 // takes. It is saved half way, loaded into a new session, and goes on as if nothing had happened; then it counts by itself.
 //
 //	train [FOLDER for the checkpoint]

@@ -50,7 +50,7 @@ func transformer(instance *cairn.Instance, rows int, trains bool) (*cairn.Graph,
 	// The table is the last layer, too: tied.
 	options := cairn.FreezeOptions{}
 	if trains {
-		options.Loss = g.LinearCrossEntropy(x, table, targets, cairn.None) // logits are never whole in memory
+		options.Loss = g.LinearCrossEntropy(x, table, targets, cairn.None) // logits are never all in memory
 	} else {
 		options.Outputs = []cairn.Value{g.Name(g.Linear(x, table, cairn.None), "logits")}
 	}

@@ -126,7 +126,7 @@ func writeOp(out *bytes.Buffer, op Op) error {
 		text += " May be None: " + strings.Join(optional, ", ") + "."
 	}
 	if len(behind) > 0 {
-		text += " Op takes one more operand behind these: " + strings.Join(behind, ", ") + "."
+		text += " Op takes one more operand after these: " + strings.Join(behind, ", ") + "."
 	}
 	if len(with) > 0 {
 		text += " Attributes: " + strings.Join(with, ", ") + "."

@@ -113,7 +113,7 @@ function Context:parameter(owner, name, dims, options)
     local whole = self.prefix .. name
     if self.graph:find(whole) then
       error(("a value named '%s' exists already; modules of one graph need names of their own: " ..
-        "context:child(\"left\", module, x) in the place of module:build(context, x)"):format(whole), 2)
+        "context:child(\"left\", module, x) instead of module:build(context, x)"):format(whole), 2)
     end
     of_owner[name] = self.graph:parameter(whole, dims, options)
   end

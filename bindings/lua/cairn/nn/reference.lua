@@ -6,7 +6,7 @@ return {
   { "Layers", {
     { "Linear", "inputs, outputs, { bias, scale, init }", "x[.., inputs] -> y[.., outputs]",
       "y = x w^T + b. `bias` (true); weights start uniform in +-1/sqrt(inputs), or normal with the deviation " ..
-      "`scale`, or as `init` says; biases at 0. `false` in the place of the settings leaves the bias out" },
+      "`scale`, or as `init` says; biases at 0. `false` instead of the settings leaves the bias out" },
     { "Embedding", "vocabulary, width, start", "ids[..] of i32 -> y[.., width]",
       "rows of a table. `start`: the deviation of a normal start (0.02), or an initialiser" },
     { "Positions", "time, width, scale", "x[batch, time, width] -> y of the same shape",
@@ -69,7 +69,7 @@ return {
     { "CrossEntropyCriterion", "{ accuracy }", "y[.., classes], target[..] of i32",
       "the mean of -log softmax(y)[target]; targets count from 0, -100 is left out. `accuracy` = true measures it" },
     { "LinearCrossEntropyCriterion", "width, vocabulary, tied, { accuracy }", "y[.., width], target[..] of i32",
-      "a last layer without bias and cross-entropy in one: logits are never whole in memory. `tied`: an `Embedding` " ..
+      "a last layer without bias and cross-entropy in one: logits are never all in memory. `tied`: an `Embedding` " ..
       "whose table is the weight" },
   } },
   -- Of cairn.nn.init.

@@ -1,4 +1,4 @@
-//! A whole training run: a small transformer learns to count, inside 70 % of the memory that keeping everything takes. It
+//! A complete training run: a small transformer learns to count, inside 70 % of the memory that keeping everything takes. It
 //! is saved half way, goes on in a new session as if nothing had happened, and then counts on its own.
 //!
 //!     cargo run --example train [FOLDER for the checkpoints]
@@ -66,7 +66,7 @@ fn training_graph(instance: &Instance) -> Result<cairn::Graph> {
     let tokens = graph.input("tokens", &[BATCH, LENGTH], DType::I32)?;
     let targets = graph.input("targets", &[BATCH, LENGTH], DType::I32)?;
     let (x, table) = trunk(&mut graph, tokens)?;
-    // Logits are never whole in memory.
+    // Logits are never all in memory.
     let loss = graph.linear_cross_entropy(x, table, targets).build()?;
     graph.freeze(Ends::loss(loss))
 }

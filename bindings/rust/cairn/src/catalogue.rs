@@ -40,11 +40,11 @@ catalogue! {
     OpInfo, cairn_op_info_t, cairn_op_describe {
         /// As [`GraphBuilder::op`](crate::GraphBuilder::op) takes it.
         name,
-        /// Operands in order; `?` behind a name: may be left out.
+        /// Operands in order; `?` after a name: may be left out.
         inputs,
-        /// `?` behind a name: made only where the description says so.
+        /// `?` after a name: made only where the description says so.
         outputs,
-        /// `name:type`, type `i` integer, `f` real, `s` word, `l` list of integers; `!` behind it: must be given.
+        /// `name:type`, type `i` integer, `f` real, `s` word, `l` list of integers; `!` after it: must be given.
         attributes,
         /// What it computes, shapes and defaults.
         description,
@@ -64,7 +64,7 @@ catalogue! {
     OptimizerInfo, cairn_optimizer_info_t, cairn_optimizer_describe {
         /// As [`PlanOptions::optimizer`](crate::PlanOptions::optimizer) takes it.
         name,
-        /// What it keeps of each parameter; `?name` behind a word: only where that hyper-parameter is not 0.
+        /// What it keeps of each parameter; `?name` after a word: only where that hyper-parameter is not 0.
         states,
         /// `name=default`, separated by blanks.
         hypers,

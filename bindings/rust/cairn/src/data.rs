@@ -69,7 +69,7 @@ impl Tokenizer {
         Ok(tokens.chunks_exact(std::mem::size_of::<i32>()).map(number).collect())
     }
 
-    /// The text of tokens, which need not be whole characters.
+    /// The text of tokens, which need not be complete characters.
     pub fn decode(&self, tokens: &[i32]) -> Result<Text> {
         let (data, count) = (tokens.as_ptr(), tokens.len());
         let raw = self.raw.get();

@@ -80,7 +80,7 @@ enumeration! {
     Policy {
         /// The planner decides for each value.
         PlannerDecides = CAIRN_REGION_PLANNER_DECIDES,
-        /// They stay in memory.
+        /// They are kept in memory.
         Keep = CAIRN_REGION_KEEP,
         /// They are computed again.
         Recompute = CAIRN_REGION_RECOMPUTE,
@@ -104,7 +104,7 @@ enumeration! {
 enumeration! {
     /// What a plan decided for a value.
     Decision {
-        /// It stays in memory.
+        /// It is kept in memory.
         Keep = CAIRN_DECISION_KEEP,
         /// It is computed again.
         Recompute = CAIRN_DECISION_RECOMPUTE,
@@ -116,7 +116,7 @@ enumeration! {
 }
 
 enumeration! {
-    /// What a plan, or the problem behind it, is rendered as.
+    /// What a plan, or its problem, is rendered as.
     Render {
         /// The plan as JSON, `cairn.plan/1`.
         PlanJson = CAIRN_RENDER_PLAN_JSON,
@@ -144,7 +144,7 @@ enumeration! {
         CopyOut = CAIRN_LANE_COPY_OUT,
         /// Copies to the device.
         CopyIn = CAIRN_LANE_COPY_IN,
-        /// Updates by the host's processors, beside a device that has its own.
+        /// Updates by the host's processors, for a device that has its own.
         Host = CAIRN_LANE_HOST,
         /// What those read from the disk.
         HostIn = CAIRN_LANE_HOST_IN,
@@ -160,9 +160,9 @@ enumeration! {
         Accumulated = CAIRN_STEP_ACCUMULATED,
         /// The parameters were updated.
         Applied = CAIRN_STEP_APPLIED,
-        /// A loss or gradient was not finite: parameters, moments and schedule stayed as they were.
+        /// A loss or gradient was not finite: parameters, moments and schedule did not change.
         SkippedNonFinite = CAIRN_STEP_SKIPPED_NONFINITE,
-        /// The weights add up to 0, so that nothing of it counts: parameters, moments and schedule stayed as they were.
+        /// The weights add up to 0, so that nothing of it counts: parameters, moments and schedule did not change.
         SkippedEmpty = CAIRN_STEP_SKIPPED_EMPTY,
     }
 }

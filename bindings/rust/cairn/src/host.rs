@@ -15,7 +15,7 @@ pub(crate) struct Hooks {
     pub(crate) allocator: Option<Box<dyn Allocator>>,
 }
 
-/// The hooks and custom ops that an object may call. It stands behind the object's handle, so that the handle is
+/// The hooks and custom ops that an object may call. It follows the object's handle in the struct, so that the handle is
 /// released first.
 #[derive(Clone, Default)]
 pub(crate) struct Host {

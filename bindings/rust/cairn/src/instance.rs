@@ -119,7 +119,7 @@ impl Instance {
             raw.log = Some(log);
             raw.log_user = Arc::as_ptr(&hooks) as *mut c_void;
         }
-        // The hooks are held by everything that is made from the instance, behind its handle.
+        // The hooks are held by everything that is made from the instance, after its handle.
         let raw = make(|out, error| unsafe { sys::cairn_instance_create(&raw, out, error) })?;
         Ok(Instance { raw, host: Host::of(hooks) })
     }
@@ -280,7 +280,7 @@ impl DeviceOptions {
     }
 
     /// What plans without costs take the device's rates from: `"cache"` (measured once, in less than a second, and kept),
-    /// `"measure"` (anew), `"model"` (nothing is measured), or a file that was kept; without it as `CAIRN_RATES` says, or
+    /// `"measure"` (again), `"model"` (nothing is measured), or a file that was kept; without it as `CAIRN_RATES` says, or
     /// `"cache"`.
     pub fn rates(mut self, rates: impl Into<String>) -> DeviceOptions {
         self.rates = Some(rates.into());

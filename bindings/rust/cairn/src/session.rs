@@ -15,14 +15,14 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-/// A session's handle, and behind it what it may call back.
+/// A session's handle, and after it what it may call back.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) raw: Handle<sys::cairn_session_t>,
     pub(crate) host: Host,
 }
 
-// Other threads see it through a `Monitor`, whose two calls may run beside any other.
+// Other threads see it through a `Monitor`, whose two calls may run during any other.
 unsafe impl Sync for Inner {}
 
 /// All memory that a plan names, taken; runs take no more. What it can do stands at [`SessionMut`], to which it derefs.
@@ -303,7 +303,7 @@ fn usage(inner: &Inner, tier: Tier) -> Result<TierUsage> {
 
 /// The two calls that are allowed while a session runs, from any thread. It does not keep the session's memory.
 ///
-/// `Send + Sync`: `cairn.h` allows both calls beside any other.
+/// `Send + Sync`: `cairn.h` allows both calls during any other.
 ///
 /// ```
 /// # fn f(mut session: cairn::Session) -> Result<(), cairn::Error> {
@@ -383,7 +383,7 @@ pub struct TierUsage {
     pub live_peak_bytes: u64,
     /// Of those reserved: locked in memory.
     pub pinned_bytes: u64,
-    /// Memory of the host beside them, through which copies go.
+    /// More memory of the host, through which copies go.
     pub staging_bytes: u64,
     /// Of the device tier: bytes that its driver counted before the session; 0: it does not say.
     pub driver_before_bytes: u64,

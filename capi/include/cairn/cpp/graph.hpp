@@ -129,7 +129,7 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
     return detail::call({text},
                         [&](auto* error) { return cairn_graph_name(handle_, value, text.c_str(), error); });
   }
-  // Makes an op known, for op(): it is the graph's from then on. Or one of cairn.h, whose `user` stays the caller's, unless
+  // Makes an op known, for op(): it is the graph's from then on. Or one of cairn.h, whose `user` remains the caller's, unless
   // release_user says otherwise.
   Outcome<void> add(CustomOp op) {
     auto owned = std::make_unique<CustomOp>(std::move(op));
@@ -143,7 +143,7 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
     return detail::call({}, [&](auto* error) { return cairn_graph_custom_op(handle_, &op, error); });
   }
 
-  // Ops that build() adds belong to a region, which ends behind it, also where it fails. policy: CAIRN_REGION_*. Returns what
+  // Ops that build() adds belong to a region, which ends after it, also where it fails. policy: CAIRN_REGION_*. Returns what
   // build() returns.
   template <class Build>
   auto region(Text name, uint32_t policy, const Build& build, uint32_t tier = 0) {

@@ -17,7 +17,7 @@ namespace cairn {
 inline namespace CAIRN_HPP_NAMESPACE {
 namespace detail {
 
-// A reference to a handle: copying it retains, moving it leaves nothing behind, and the destructor releases. References may be
+// A reference to a handle: copying it retains, moving it leaves an empty one, and the destructor releases. References may be
 // copied and dropped on any thread. const is of the reference, as with std::shared_ptr: which calls may overlap is said in
 // cairn.h, where those that may take a const handle.
 template <class T, void (*kRetain)(T*), void (*kRelease)(T*)>

@@ -76,7 +76,7 @@ class PlanOptions {
   PlanOptions& parameters(uint32_t dtype) { return set(raw_.parameters, dtype); }
   PlanOptions& no_optimizer(bool yes = true) { return set(raw_.no_optimizer, yes ? 1u : 0u); }
   PlanOptions& policy(uint32_t policy) { return set(raw_.policy, policy); }  // CAIRN_REGION_*
-  // Regions whose paths match have this policy in the place of their own; of several that match, the last counts. tier:
+  // Regions whose paths match have this policy instead of their own; of several that match, the last counts. tier:
   // with OFFLOAD: CAIRN_TIER_*; 0: the first.
   PlanOptions& region(std::string pattern, uint32_t policy, uint32_t tier = 0) {
     regions_.push_back({std::move(pattern), policy, tier});

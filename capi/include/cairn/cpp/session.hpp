@@ -20,7 +20,7 @@ class Checkpoint
     : public detail::Handle<cairn_checkpoint_t, cairn_checkpoint_retain, cairn_checkpoint_release> {
  public:
   using Handle::Handle;
-  // A checkpoint, or the newest whole one below a directory. errors: NOT_FOUND, CORRUPT_FILE, IO.
+  // A checkpoint, or the newest complete one below a directory. errors: NOT_FOUND, CORRUPT_FILE, IO.
   static Outcome<Checkpoint> open(const Instance& instance, Text directory) {
     return detail::make<Checkpoint>({directory}, [&](auto* out, auto* error) {
       return cairn_checkpoint_open(instance.get(), directory.c_str(), out, error);
@@ -66,8 +66,8 @@ constexpr bool stands_for(uint32_t dtype) {
   if (dtype == CAIRN_BF16 || dtype == CAIRN_F16) return sizeof(Number) == 2;
   const size_t bytes = dtype == CAIRN_F32 || dtype == CAIRN_I32 ? 4 : 8;
   const bool real = dtype == CAIRN_F32 || dtype == CAIRN_F64,
-             whole = dtype == CAIRN_I32 || dtype == CAIRN_I64;
-  return (std::is_floating_point_v<Number> ? real : whole) && sizeof(Number) == bytes;
+             integer = dtype == CAIRN_I32 || dtype == CAIRN_I64;
+  return (std::is_floating_point_v<Number> ? real : integer) && sizeof(Number) == bytes;
 }
 
 inline const char* dtype_word(uint32_t dtype) {

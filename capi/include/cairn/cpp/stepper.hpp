@@ -23,7 +23,7 @@ class Schedules {
   Schedules& set(std::string parameter, std::string word) {
     return set({std::move(parameter), std::move(word), 0.0});
   }
-  // Makes `options` point into this object, which must stay as it is until they were read.
+  // Makes `options` point into this object, which must not change until they were read.
   void apply_to(cairn_stepper_options_t& options) {
     pointers_.clear();
     for (Stage& stage : stages_) {
@@ -149,7 +149,7 @@ inline Outcome<std::vector<double>> schedule_rates(const StepperOptions& options
       [&](const cairn_stepper_options_t& raw) { return schedule_rates(raw, first, count, momenta); });
 }
 
-// The state machine of training. One call at a time, and none of its session beside it, but for cancel() and usage().
+// The state machine of training. One call at a time, and none of its session meanwhile, but for cancel() and usage().
 class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cairn_stepper_release> {
  public:
   using Handle::Handle;
@@ -178,7 +178,7 @@ class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cai
   Outcome<cairn_step_report_t> apply() {
     return reported([&](auto* out, auto* error) { return cairn_stepper_apply(handle_, out, error); });
   }
-  // Throws away what was accumulated.
+  // Discards what was accumulated.
   Outcome<void> discard() {
     return detail::call({}, [&](auto* error) { return cairn_stepper_discard(handle_, error); });
   }

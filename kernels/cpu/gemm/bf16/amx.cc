@@ -1,7 +1,7 @@
 // Blocks of a bfloat16 product on the AMX tiles.
 #include <algorithm>
 
-#include "kernels/cpu/gemm/amx_tiles.h"
+#include "kernels/cpu/gemm/bf16/amx_tiles.h"
 #include "kernels/cpu/gemm/bf16/block.h"
 
 #if defined(__x86_64__)
@@ -99,7 +99,9 @@ void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int6
   const char* b = reinterpret_cast<const char*>(g.b) + panel * g.b_panel * 2 + k0 / kTileK * 2048;
   const int64_t steps = (k1 - k0) / kTileK;
   const float* const top = c;
-  const bool far = pitch > kPanel * 4;  // else sums stay near, and what an epilogue makes of them goes far
+  const bool far =
+      pitch >
+      kPanel * 4;  // else sums are in a buffer in cache, and the epilogue writes its results to memory
   for (; m < m_end; m += 32) {
     const char* a0 = a + m / 16 * g.a_block;
     const int64_t rows = std::min<int64_t>(32, m_end - m);
@@ -120,7 +122,7 @@ void end() { _tile_release(); }
 
 }  // namespace
 
-// B's part of a share of k stays in the second cache while rows of A go by, as do these while panels of B go by.
+// A share of k is so long that B's part of it fits the second cache, which it is read from for all rows of A.
 const Bf16Blocks kAmxBlocks{.max_share = 1024,
                             .near_share = 512,
                             .begin = begin,

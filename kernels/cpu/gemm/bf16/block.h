@@ -10,17 +10,17 @@ using Bf16Column = void (*)(const GemmOperands& g, int64_t m, int64_t m_end, int
                             int64_t k1, float* c, int64_t pitch, bool add);
 
 struct Bf16Blocks {
-  // Steps of k that one pass takes at most: B's part of them stays in the nearest caches while rows of A go by. Sums are in
-  // memory, or near, in an epilogue's buffer.
+  // The most steps of k that one pass takes, so that B's part of them is kept in the nearest caches while all rows of A are
+  // multiplied by it. max_share: where sums are in memory; near_share: where they are in an epilogue's buffer in cache.
   int64_t max_share, near_share;
-  void (*begin)();  // before the first column on this thread, and behind the last one
+  void (*begin)();  // before the first column on this thread, and after the last one
   Bf16Column column;
   void (*end)();
-  int64_t near_bytes = 0;     // of A that stay near while panels of B go by
+  int64_t near_bytes = 0;     // bytes of A that are kept in cache while panels of B are multiplied
   bool pairs = false;         // A in blocks holds pairs of steps (GemmOperands)
-  int64_t fetched_bytes = 0;  // of a weight's next slice, packed, at most (Ahead); 0: none is fetched
+  int64_t fetched_bytes = 0;  // the most bytes of a weight's next slice that are prefetched (Ahead); 0: none
 };
-bool blocks_of_pairs();  // those in use
+bool blocks_of_pairs();  // `pairs` of the blocks in use
 extern const Bf16Blocks kAmxBlocks, kDotBlocks, kMatrixBlocks;
 
 }  // namespace cairn::kernels::cpu

@@ -65,12 +65,14 @@ inline void block(const char* a, int64_t a_row, int64_t a_step, const char* b, i
   }
 }
 
-// Of the next slice, what a panel's blocks fetch, from step k0 on; nullptr: nothing is left for it.
+// Where the next slice's panel begins that the blocks of this panel fetch, from step k0 on; nullptr: the next slice has no such
+// panel.
 inline const char* ahead_of(const Ahead& ahead, int64_t panel, int64_t k0) {
   const int64_t at = panel - ahead.first_panel;
   return at < ahead.panels ? ahead.at + at * ahead.panel + k0 / kTileK * ahead.step : nullptr;
 }
-// What the block at row m fetches of that; near: a line for one for which nothing is left.
+// The cache lines of that panel that the block at row m fetches. near: a line that is in the cache anyway, for blocks that
+// have nothing to fetch.
 inline Lines lines_of(const Ahead& ahead, const char* panel, int64_t m, const char* near) {
   const int64_t block = m / 8, row = block >> ahead.shift;
   if (panel == nullptr || row >= kPanel) return {near, near, 0};
@@ -125,7 +127,7 @@ void nothing() {}
 
 }  // namespace
 
-// B's part of a share of k stays in the first cache while rows of A go by, which stay in the second one.
+// A share of k is so long that B's part of it fits the first cache, and the rows of A the second one.
 const Bf16Blocks kDotBlocks{.max_share = 320,
                             .near_share = 512,
                             .begin = nothing,

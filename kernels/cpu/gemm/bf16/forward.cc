@@ -91,11 +91,11 @@ void Bf16Forward::run(void* workspace, const bf16* x, const void* w, const Epilo
     fetches ? panels_of(workspace, g, p, end, Unfinished(epilogue))
             : panels_of(workspace, g, p, end, epilogue);
   }
-  if (fetches)  // whole rows, which memory is faster in than in parts of them
+  if (fetches)  // full rows: memory is faster with these than with parts of rows
     parallel_for(m, 32, [&](int64_t b, int64_t e, int) { epilogue.finished(b, e - b, 0, n); });
 }
 
-// The slice behind panels [p, end).
+// The slice after panels [p, end).
 Ahead Bf16Forward::ahead_of(const void* w, int64_t p, int64_t end) const {
   const int64_t size = dtype_bytes(weight.dtype), across = kPanel * size,
                 down = kPanel * (transposed ? k : n) * size;

@@ -1,5 +1,5 @@
 // y[m, n] = epilogue(x[m, k] B) in bfloat16 over the threads of the caller, with every step around the
-// product: rows padded to whole tiles, weights packed where they come plain.
+// product: rows padded to full tiles, weights packed where they come plain.
 #pragma once
 #include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/support.h"
@@ -8,7 +8,7 @@
 namespace cairn::kernels::cpu {
 
 // Weights come packed, or plain in float32 or bfloat16 and are then packed in the workspace at every call, slice
-// by slice: a slice stays in a cache that the threads share while all rows go by, and the workspace is small.
+// by slice: a slice is kept in a cache that the threads share while all rows are multiplied by it, and the workspace is small.
 inline bool weight_fits(const TensorDesc& w) { return w.packed_bytes > 0 || fast_float(w); }
 inline constexpr int64_t kSliceBytes = 4 << 20;
 

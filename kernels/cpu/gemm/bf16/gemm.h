@@ -41,14 +41,14 @@ inline int64_t blocks_of_a(int64_t m) { return (m + 15) / 16; }
 inline int64_t packed_a_bytes(int64_t m, int64_t k) { return blocks_of_a(m) * 16 * round_up(k, kTileK) * 2; }
 void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* packed, int64_t g0, int64_t g1);
 
-// A plain weight's next slice, fetched while blocks of sums are made of this one: while panel i of this slice meets a block of
-// 8 rows of A, every 32 steps of k fetch one row, or a line of it, of the same steps of the next slice's panel i.
+// Prefetches the next slice of a weight that is not packed while this slice is multiplied. While panel i of this slice is
+// multiplied by a block of 8 rows of A, each 32 steps of k fetch one row (or one cache line of it) of panel i of the next slice.
 struct Ahead {
   const char* at = nullptr;
   int64_t panel = 0, row = 0,
           step = 0;  // bytes from a panel to the next one, to its next row, over 32 steps of k
   int64_t first_panel = 0, panels = 0;  // this slice's first one; how many the next slice has
-  int shift = 0;                        // 1: a block fetches a line of a row of two
+  int shift = 0;                        // 1: a row has two cache lines, and a block fetches one of them
 };
 
 struct GemmOperands {
@@ -73,7 +73,8 @@ GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k);  // as pack_a_t
 // (Ahead). 0: nothing is fetched.
 int64_t fetched_panels(int64_t m, int64_t k);
 
-inline constexpr int64_t kGemmNearRows = 512;  // rows whose A stays in cache while panels of B go by, at most
+inline constexpr int64_t kGemmNearRows =
+    512;  // the most rows of A that are kept in cache while panels of B are multiplied
 
 // What becomes of a finished block of sums: rows x 32 floats, c[r * 32 + j] is C(m + r, n + j).
 class Epilogue {
@@ -94,7 +95,7 @@ class Epilogue {
 
 // Rows [m0, m1) x panels [p0, p1) of C through `scratch` (kGemmScratch bytes, of this thread) into an
 // epilogue.
-inline constexpr int64_t kGemmRows = 128;  // of a block of sums
+inline constexpr int64_t kGemmRows = 128;  // rows of a block of sums
 inline constexpr int64_t kGemmScratch = kGemmRows * kPanel * 4;
 void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
                float* scratch, const Epilogue& epilogue);

@@ -102,7 +102,7 @@ void nothing() {}
 
 }  // namespace
 
-// B's part of a share of k stays in the first cache while rows of A go by.
+// A share of k is so long that B's part of it fits the first cache.
 const Bf16Blocks kMatrixBlocks{
     .max_share = 384, .near_share = 384, .begin = nothing, .column = column, .end = nothing};
 

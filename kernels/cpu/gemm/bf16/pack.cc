@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/gemm/bf16/block.h"
-#include "kernels/cpu/gemm/transpose16.h"
+#include "kernels/cpu/gemm/bf16/transpose16.h"
 #include "kernels/cpu/simd/features.h"
 
 #if defined(__x86_64__)

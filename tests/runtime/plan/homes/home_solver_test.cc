@@ -107,7 +107,7 @@ TEST(HomeSolver, TheSmallestBudgetCountsWhatATierHasNoRoomFor) {
     ASSERT_NE(e.fault(), nullptr);
     EXPECT_EQ(e.fault()->smallest_budget_bytes, 110u) << "'w' and 'b'";
     EXPECT_EQ(e.fault()->in_use_bytes, 10u);
-    EXPECT_NE(std::string(e.what()).find("at op 'g', beside 10 persistent bytes"), std::string::npos)
+    EXPECT_NE(std::string(e.what()).find("at op 'g', with 10 persistent bytes"), std::string::npos)
         << e.what();
   }
   p.budget_bytes = 110;

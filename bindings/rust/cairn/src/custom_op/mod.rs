@@ -110,7 +110,7 @@ impl CustomOp {
         self
     }
 
-    /// How many bytes forward and backward need beside their tensors.
+    /// How many bytes forward and backward need besides their tensors.
     pub fn workspace(mut self, bytes: impl Fn(&[TensorType]) -> Result<usize> + Send + Sync + 'static) -> CustomOp {
         self.workspace = Some(Box::new(bytes));
         self
@@ -122,7 +122,7 @@ impl CustomOp {
         self
     }
 
-    /// Forward may run again in backward, in the place of keeping its outputs: it must be deterministic and free of side
+    /// Forward may run again in backward, instead of keeping its outputs: it must be deterministic and free of side
     /// effects.
     pub fn recomputable(mut self) -> CustomOp {
         self.recomputable = true;

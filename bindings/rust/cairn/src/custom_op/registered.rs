@@ -45,7 +45,7 @@ impl Ops {
     }
 
     /// The error of a call that failed because a closure did: the library's message names the op, and which of its
-    /// callbacks; the closure's status and words come behind.
+    /// callbacks; the closure's status and words follow.
     pub(crate) fn explain(&self, error: Error) -> Error {
         for registered in locked(&self.0).iter() {
             let name = &registered.op.name;
@@ -60,7 +60,7 @@ impl Ops {
     }
 }
 
-/// Closures panic outside of the locks, which are whole whatever happens.
+/// Closures panic outside of the locks, so no lock is ever poisoned.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

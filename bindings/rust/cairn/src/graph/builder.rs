@@ -202,7 +202,7 @@ impl GraphBuilder {
     }
 
     /// Ops that `build` adds belong to a region: a span whose activations are kept, recomputed or offloaded together.
-    /// Regions nest; names are unique beside their siblings.
+    /// Regions nest; names are unique among their siblings.
     ///
     /// ```
     /// # use cairn::{DType, Policy};

@@ -42,7 +42,7 @@ impl GraphBuilder {
     /// Begins the op `attention`: y = softmax(scale q k^T) v by head. q\[B, T, H\*D\], k and v\[B, T, G\*D\] with G =
     /// kv\_heads (default heads, which it divides); or q alone, packed \[B, T, (H + 2G)\*D\] as q\|k\|v. y\[B, T,
     /// H\*D\]; lse\[B, H, T\] float32: the log-sum-exp of each row of scaled scores. causal (default 1): position t
-    /// sees 0..t. scale: default 1 / sqrt(D). Scores are never whole in memory.
+    /// sees 0..t. scale: default 1 / sqrt(D). Scores are never all in memory.
     pub fn attention(&mut self, q: Value, heads: i64) -> Attention<'_> {
         Attention(Op::new(self, "attention", &[q]).attr("heads", heads))
     }
@@ -121,7 +121,7 @@ impl GraphBuilder {
 
     /// Begins the op `add`: y = a + b. Shapes broadcast by NumPy's rules: aligned at the last axis, an axis of 1 or one
     /// that is missing is repeated (a\[.., C\] + b\[C\], a\[B, 1, T\] + b\[H, 1\]). y has a's type; b may be float32
-    /// beside a bf16 a.
+    /// with a bf16 a.
     pub fn add(&mut self, a: Value, b: Value) -> Add<'_> {
         Add(Op::new(self, "add", &[a, b]))
     }
@@ -212,8 +212,8 @@ impl GraphBuilder {
     }
 
     /// Begins the op `linear_cross_entropy`: cross\_entropy of logits = x\[.., C\] w\[V, C\]^T, which are made in
-    /// chunks of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes
-    /// hits and count, accuracy's of those logits.
+    /// chunks of rows and never stored all at once. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1
+    /// makes hits and count, accuracy's of those logits.
     pub fn linear_cross_entropy(&mut self, x: Value, w: Value, targets: Value) -> LinearCrossEntropy<'_> {
         LinearCrossEntropy(Op::new(self, "linear_cross_entropy", &[x, w, targets]))
     }

@@ -6,7 +6,7 @@ use crate::handle::blank;
 use crate::text::Texts;
 use cairn_sys as sys;
 
-/// Parameters with an optimizer or hyper-parameters of their own: those whose whole names match a pattern, where `*`
+/// Parameters with an optimizer or hyper-parameters of their own: those whose full names match a pattern, where `*`
 /// stands for any text and `?` for one character. A parameter may match one group only.
 ///
 /// ```
@@ -85,7 +85,7 @@ impl AmpRule {
         AmpRule { op: Some(op.to_string()), region: None, class: class.to_string() }
     }
 
-    /// All ops of a region (its whole path) and of those inside it.
+    /// All ops of a region (its full path) and of those inside it.
     pub fn region(region: &str, class: &str) -> AmpRule {
         AmpRule { op: None, region: Some(region.to_string()), class: class.to_string() }
     }
@@ -97,7 +97,7 @@ impl AmpRule {
     }
 }
 
-/// Regions with another policy than their own, by a pattern of their whole paths. In each name of a pattern, between its
+/// Regions with another policy than their own, by a pattern of their full paths. In each name of a pattern, between its
 /// `/`, `*` stands for any text, `?` for one character, `[0-3]` for one of some; a name of two `*` alone stands for any
 /// number of names, none included.
 ///
@@ -207,7 +207,7 @@ impl<'a> PlanOptions<'a> {
         self
     }
 
-    /// One more policy for regions, in the place of their own. Of those that match a region, the last one counts.
+    /// One more policy for regions, instead of their own. Of those that match a region, the last one counts.
     pub fn region(mut self, region: RegionPolicy) -> Self {
         self.regions.push(region);
         self

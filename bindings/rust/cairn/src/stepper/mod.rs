@@ -15,7 +15,7 @@ use report::StepReport;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Trains a session, or the programs of a store. Gradients are sums over the effective batch, divided once by its whole
+/// Trains a session, or the programs of a store. Gradients are sums over the effective batch, divided once by its total
 /// weight. It owns what it trains, which [`session`](Stepper::session) lends.
 ///
 /// `Send + Sync`: calls that are not `const` in `cairn.h` take it by `&mut`.
@@ -125,7 +125,7 @@ impl Stepper {
         self.reported(|out, error| unsafe { sys::cairn_stepper_apply(stepper, out, error) })
     }
 
-    /// Throws away what was accumulated.
+    /// Discards what was accumulated.
     pub fn discard(&mut self) -> Result<()> {
         check(|error| unsafe { sys::cairn_stepper_discard(self.raw.get(), error) })
     }

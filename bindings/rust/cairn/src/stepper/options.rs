@@ -117,7 +117,7 @@ impl StepperOptions {
         self.total_steps(total_steps)
     }
 
-    /// One more schedule, behind those named before, in the place of `cosine` and `linear`.
+    /// One more schedule, after those named before, instead of `cosine` and `linear`.
     pub fn then(mut self, schedule: Schedule) -> Self {
         self.schedule = sys::CAIRN_SCHEDULE_CONSTANT;
         self.schedules.push(schedule);
@@ -136,7 +136,7 @@ impl StepperOptions {
         self
     }
 
-    /// A hyper-parameter of all groups whose optimizer has one of that name, in the place of the plan's.
+    /// A hyper-parameter of all groups whose optimizer has one of that name, instead of the plan's.
     pub fn hyper(mut self, name: &str, value: f64) -> Self {
         self.hypers.push(Hyper::new(None, name, value));
         self

@@ -1,4 +1,4 @@
-#include "runtime/costs/probe/disk_probe.h"
+#include "runtime/costs/disk_probe.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What a gradient rule sees. Rules live in this folder, a file per op family, and are named in
+// What a gradient rule sees. The rules are in gradients/, a file for each family of ops, and are named in
 // ops.def; runtime/graph/autodiff.cc implements the emitter.
 #pragma once
 #include <span>

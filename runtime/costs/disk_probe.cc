@@ -1,4 +1,4 @@
-#include "runtime/costs/probe/disk_probe.h"
+#include "runtime/costs/disk_probe.h"
 
 #include <algorithm>
 #include <array>
@@ -88,7 +88,7 @@ class DiskProbe {
     return rates;
   }
 
-  // Of one page: what a copy takes beside its bytes.
+  // The time of copying one page: what a copy takes however few bytes it has.
   double latency() {
     std::array<double, kLatencies> seconds;
     for (int i = 0; i < kLatencies; ++i) {

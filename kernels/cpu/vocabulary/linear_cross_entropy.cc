@@ -20,7 +20,7 @@ struct RowSums {
 };
 struct RowSpace {
   int64_t losses_at = 0, hits_at = -1;
-  size_t hits = 0;  // the output that they are; the count is behind it
+  size_t hits = 0;  // the output with the hits; their count is the next output
 
   RowSpace() = default;
   RowSpace(const Signature& s, int64_t rows, bool gradient, Workspace* space)
@@ -62,7 +62,7 @@ bool operands_fit(const Signature& s, bool gradient) {
          (s.out.size() < 4 || !s.has_out(3) || plain_f32(s.out[3]));
 }
 
-// The products, and what is kept beside them. dx in 16 bits is summed in float32: all of it by float_products(), a
+// The products, and the buffers that they need. dx in 16 bits is summed in float32: all of it by float_products(), a
 // chunk of rows at a time by bf16_products().
 struct Head {
   std::unique_ptr<HeadProducts> products;
