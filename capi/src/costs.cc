@@ -8,9 +8,9 @@
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
-#include "runtime/compile/kernel_choices.h"
 #include "runtime/costs/probe/link_probe.h"
 #include "runtime/costs/rate_source.h"
+#include "runtime/exec/kernel_choices.h"
 #include "runtime/exec/measure.h"
 #include "runtime/exec/rate_probe.h"
 

@@ -8,7 +8,7 @@
 #include "capi/src/optimizers.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
-#include "runtime/compile/tier_memory.h"
+#include "runtime/compile/homes/tier_memory.h"
 #include "runtime/plan/explain.h"
 
 using namespace cairn::capi;
@@ -138,9 +138,18 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_dev
           .link_bytes_per_second = o.link_bytes_per_second,
           .costs = o.costs == nullptr ? rates_of(device) : o.costs->whole(),
           .force_costs = o.force_costs != 0,
-          .disk_rates = device.rates,
           .micro_steps = o.micro_steps,
           .fuse_update = o.fuse_update != 0};
+}
+
+// Asks the machine what the plans need to know of it.
+std::vector<std::shared_ptr<const engine::CompiledPlan>> compiled(
+    std::span<const engine::ProgramGraph> graphs, const cairn_plan_options_t* given,
+    const cairn_device& device) {
+  engine::PlanOptions options = read_plan(given, device);
+  options.machine = cairn::costs::find_machine_facts(device.device->info(), options.costs.get(),
+                                                     engine::may_use_disk(graphs, options), device.rates);
+  return engine::compile_set(graphs, *device.device, options);
 }
 
 constexpr size_t kMaxPrograms = 4096;  // more is a mistake
@@ -209,10 +218,11 @@ cairn_plan_value_t offloaded_row(const engine::CompiledPlan& c, int32_t value) {
   v.name = from.name.c_str();
   v.region = "";
   const bool host = tier == Tier::kHost, there = on_host(c, value);
-  v.reason = c.reaches(tier) || (host && there) ? "lives on the host, changed where it lies"
-             : host                             ? "lives on the host, through the device in every update"
-             : there                            ? "lives on the disk, through the host in every update"
-                                                : "lives on the disk, through the device in every update";
+  v.reason = c.where(value, engine::Point::kDeviceUpdate).in_place() || (host && there)
+                 ? "lives on the host, changed where it lies"
+             : host  ? "lives on the host, through the device in every update"
+             : there ? "lives on the disk, through the host in every update"
+                     : "lives on the disk, through the device in every update";
   v.category = cairn::graph::kRoleNames[static_cast<size_t>(from.role)].data();
   v.bytes = u(cairn::align_up(from.desc.bytes(), cairn::kAlignment));
   v.offset_bytes = -1;
@@ -233,10 +243,9 @@ cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
     not_null(out_plan, "out_plan");
     require(graph->graph->frozen(), Code::kWrongState,
             "the graph is still being built; a plan needs a frozen one");
-    const engine::PlanOptions o = read_plan(options, *device);
-    *out_plan = std::make_unique<cairn_plan>(engine::compile(graph->graph, *device->device, o),
-                                             device->device->info())
-                    .release();
+    const engine::ProgramGraph alone{"", graph->graph};
+    auto plans = compiled({&alone, 1}, options, *device);
+    *out_plan = std::make_unique<cairn_plan>(std::move(plans[0]), device->device->info()).release();
   });
 }
 cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t count, cairn_device_t* device,
@@ -256,9 +265,8 @@ cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t cou
               programs[i].name, "' is still being built; a plan needs a frozen one");
       graphs.push_back({programs[i].name, programs[i].graph->graph});
     }
-    const engine::PlanOptions o = read_plan(options, *device);
     std::vector<std::unique_ptr<cairn_plan>> made;
-    for (auto& plan : engine::compile_set(graphs, *device->device, o))
+    for (auto& plan : compiled(graphs, options, *device))
       made.push_back(std::make_unique<cairn_plan>(std::move(plan), device->device->info()));
     for (size_t i = 0; i < count; ++i) out_plans[i] = made[i].release();
   });

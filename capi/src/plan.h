@@ -5,7 +5,7 @@
 
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
-#include "runtime/compile/program.h"
+#include "runtime/compile/compile.h"
 #include "runtime/costs/model.h"
 
 struct cairn_plan : cairn::capi::Handle<cairn_plan> {

@@ -1,12 +1,13 @@
-// Plan -> program. Every copy is tied to the compute lane at both ends: it starts after the compute work
-// before it, and what the plan puts behind its wait starts after its end. So all reuse of bytes, on every
-// tier, is ordered through the compute lane (capi/docs/memory.md has the argument).
+// Turns the plan of a micro-batch into its program. Events tie every copy to the compute queue at both ends: the copy
+// starts after the compute work before it, and compute work after the plan's wait starts after the copy's end. So all
+// reuse of bytes, on every tier, is ordered through the compute queue (capi/docs/memory.md has the argument).
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "runtime/base/checked.h"
+#include "runtime/compile/compile.h"
 #include "runtime/compile/update/room.h"
 
 namespace cairn::engine {
@@ -14,12 +15,12 @@ namespace {
 
 using device::Lane;
 
-// Copies that start together and take hardly longer than starting them does, travel as one.
+// Small copies that start together are one submission: starting them one by one would take as long as the copies.
 constexpr int64_t kSmallCopy = 256 << 10, kBatch = 1 << 20;
 
 class Assembler : ProgramWriter {
  public:
-  explicit Assembler(CompiledPlan& plan)
+  explicit Assembler(const CompiledPlan& plan)
       : plan_(plan),
         joint_(*plan.joint),
         to_add_(*this, {plan.add_ring, plan.add_ring_bytes}, Lane::kCopyOut, Tier::kHost) {
@@ -73,13 +74,13 @@ class Assembler : ProgramWriter {
           break;
       }
     send_batches();
-    // What it waits for is behind; its lanes get it at once, as submitting takes no time beside running.
+    // Its queues get it at once: it waits for events of the program before it, and submitting takes hardly any time.
     if (plan_.updates_beside_backward()) append_updates(plan_.beside_backward, false, copy_event_);
     if (!squares_.empty()) {
       order(Lane::kHost, Lane::kCopyIn);
       ProgramWriter::copy(Lane::kCopyIn, squares_);
     }
-    // The next micro-batch starts from nothing but persistent values.
+    // The next micro-batch finds only persistent values.
     for (size_t v = 0; v < place_.size(); ++v)
       if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) free_device(static_cast<int32_t>(v));
     while (!tier_ranges_.empty()) drop(tier_ranges_.begin()->first);
@@ -92,15 +93,15 @@ class Assembler : ProgramWriter {
   int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
   graph::Role role(int32_t value) const { return joint_.values[at(stored_[at(value)])].role; }
 
-  // All of them are submitted first, in the order in which their weights are needed.
+  // Updates on the host are submitted first, in the order in which their weights are needed.
   void host_updates() {
-    if (plan_.host_updated.empty()) return;  // deferred ones are ops
+    if (plan_.host_updated.empty()) return;  // deferred updates on the device are ops of the graph
     const int32_t events = append_updates(plan_.host_program, true, {});
     for (const auto& [value, event] : plan_.host_done)
       if (const int32_t stored = plan_.problem_value[at(value)]; stored >= 0)
         updated_by_[at(stored)] = events + event;
     if (plan_.updates_beside_backward()) return;
-    // The others stream through the arena meanwhile; forward ops need its bytes.
+    // The device's own updates stream through the arena at the same time, and forward ops need its bytes.
     append_updates(plan_.beside_host_updates, true, {});
     order(Lane::kCopyIn, Lane::kCompute);
     order(Lane::kCopyOut, Lane::kCompute);
@@ -112,18 +113,18 @@ class Assembler : ProgramWriter {
     for (const graph::JointOp& update : joint_.ops(graph::kUpdate))
       if (plan_.on_host(update)) visit(update);
   }
-  // A number that an update on the host reads.
+  // The copy of a number that an update on the host reads.
   CopyJob host_copy(int32_t scalar) const {
     const int32_t stored = plan_.problem_value[at(scalar)];
     return {Tier::kHost,
             Tier::kDevice,
-            plan_.host_copies.at(scalar),
+            plan_.where(scalar, Point::kHostUpdate).offset,
             place_[at(stored)],
             joint_.values[at(scalar)].desc.bytes(),
             stored};
   }
-  // What all updates share, once the scale, the last of it, is known: on the host's lane, which is idle then. Updates on the device may
-  // change the scale.
+  // Copies the numbers that all updates read once the scale, the last of them, is known. The host's queue does it, as
+  // it is idle until then. Updates on the device may change the scale later.
   void host_copies() {
     std::set<int32_t> shared;
     each_beside_backward([&](const graph::JointOp& update) {
@@ -137,8 +138,8 @@ class Assembler : ProgramWriter {
     scale_copied_ = record(Lane::kHost);
   }
 
-  // Weights are read by both; deferred updates alone change them, read a gradient before backward writes over it, and use
-  // optimizer state.
+  // Which part of a run needs a fetched value. Both need weights. Deferred updates alone change weights, use
+  // optimizer state, and read a gradient before backward overwrites it.
   CopyJob::Serves serves_in(int32_t value) const {
     if (!joint_.updates_deferred || !at_home(value)) return CopyJob::Serves::kRest;
     if (role(value) == graph::Role::kParameter) return CopyJob::Serves::kBoth;
@@ -179,7 +180,8 @@ class Assembler : ProgramWriter {
     }
     for (const auto* list : {&op.inputs, &op.outputs})
       for (const int32_t v : *list) used_[at(v)] = true;
-    if (plan_.problem_op[at(step.index)].empty() && op.workspace_bytes > 0)  // what stands between two steps
+    if (plan_.problem_op[at(step.index)].empty() &&
+        op.workspace_bytes > 0)  // the op that stands for norm and update
       end(begin(Tier::kDevice, step.offset, op.workspace_bytes));
     for (const int32_t joint_op : plan_.problem_op[at(step.index)]) {
       const graph::JointOp& made = joint_.ops()[at(joint_op)];
@@ -193,7 +195,7 @@ class Assembler : ProgramWriter {
     }
   }
 
-  // An op as every micro-batch runs it: what the host adds up, it makes anew.
+  // The op as every micro-batch runs it. It writes a gradient anew that the host sums.
   graph::JointOp writes_over(const graph::JointOp& op) const {
     graph::JointOp over = op;
     for (size_t k = 0; k < op.out.size(); ++k)
@@ -201,7 +203,7 @@ class Assembler : ProgramWriter {
     return over;
   }
 
-  // The host makes the squares of what it added up.
+  // In later micro-batches the host makes the squares of what it summed.
   Micro when(const graph::JointOp& op) const {
     return op.code == ops::OpCode::k_sum_squares && plan_.host_added.contains(op.in[0]) ? Micro::kFirst
                                                                                         : Micro::kAny;
@@ -213,10 +215,10 @@ class Assembler : ProgramWriter {
       if (ids[i] < 0) continue;
       const int32_t value = plan_.problem_value[at(joint_.storage(ids[i]))];
       if (value < 0) {
-        const OffloadedPlace* const place = plan_.in_place(joint_.storage(ids[i]));
-        require(place != nullptr, Code::kInternal, "an op of the micro-batch uses '",
+        const Where place = plan_.where(ids[i], Point::kMicroBatch);
+        require(place.in_place(), Code::kInternal, "an op of the micro-batch uses '",
                 joint_.values[at(ids[i])].name, "', which it does not reach");
-        list[i] = {joint_.values[at(ids[i])].desc, place->extents.at(0).tier_offset, place->tier};
+        list[i] = {joint_.values[at(ids[i])].desc, place.offset, place.tier};
         continue;
       }
       list[i] = {joint_.values[at(ids[i])].desc, place_[at(value)]};
@@ -226,7 +228,7 @@ class Assembler : ProgramWriter {
     return list;
   }
 
-  // Copies gather until compute goes on, or waits: nothing that is submitted in between could delay them.
+  // Copies gather until the next compute work or wait. Nothing submitted before that could be late for it.
   struct Batch {
     Lane lane;
     std::vector<CopyJob> jobs;
@@ -244,7 +246,7 @@ class Assembler : ProgramWriter {
     if (job.bytes > kSmallCopy) send(batch);
   }
 
-  // One piece of work, one event; neighbours on both sides are one copy.
+  // Submits a batch as one piece of work with one event. Values that are neighbours on both sides are one copy.
   void send(Batch& batch) {
     if (batch.jobs.empty()) return;
     order(Lane::kCompute, batch.lane);
@@ -277,7 +279,7 @@ class Assembler : ProgramWriter {
   }
   int64_t stored_bytes(int32_t value) const { return joint_.values[at(stored_[at(value)])].desc.bytes(); }
 
-  // State that lives in the tier comes first there.
+  // Residents of a tier lie at its begin, copies of activations above them.
   int64_t above_offloaded(const plan::Step& step) const {
     return plan_.offloaded_bytes[static_cast<size_t>(plan_.link_tier[at(step.tier)])] + step.tier_offset;
   }
@@ -301,7 +303,8 @@ class Assembler : ProgramWriter {
     copy(out_, job);
     if (const int32_t squares = squares_of_[at(step.index)]; squares >= 0) copy(out_, host_copy(squares));
   }
-  // A gradient that the host adds up: the first micro-batch of a step puts its own where it lives, later ones into the ring.
+  // Sends a gradient that the host sums. The first micro-batch of a step writes it where it lives, later ones into
+  // the ring.
   void send_to_add(CopyJob job, const HostAdd& by) {
     const int32_t gradient = stored_[at(job.value)];
     const TensorDesc& desc = joint_.values[at(gradient)].desc;
@@ -331,7 +334,7 @@ class Assembler : ProgramWriter {
 
   void copy_in(const plan::Step& step) {
     place(step.index, step.offset);
-    // The first micro-batch of a step writes over gradients before anything else does.
+    // The first micro-batch of a step overwrites gradients before anything reads them, so it fetches none.
     const bool added_to = at_home(step.index) && !used_[at(step.index)] &&
                           role(step.index) == graph::Role::kGradient && !updated_[at(step.index)];
     copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_offloaded(step),
@@ -346,27 +349,28 @@ class Assembler : ProgramWriter {
     tier_ranges_.erase(found);
   }
 
-  CompiledPlan& plan_;
+  const CompiledPlan& plan_;
   const graph::JointGraph& joint_;
   Batch out_{Lane::kCopyOut, {}}, in_{Lane::kCopyIn, {}};
-  std::vector<int64_t> place_;       // problem value -> device offset now, -1: not there
+  std::vector<int64_t> place_;       // problem value -> device offset now; -1: not on the device
   std::vector<int32_t> copy_event_;  // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;      // problem value -> joint value
-  std::vector<int32_t> updated_by_;  // problem value -> event of its update on the host, until a copy waited
-  int32_t scale_copied_ = -1;        // event of host_copies(), until compute waited
-  Slots to_add_;                     // CompiledPlan::add_ring
-  std::set<int32_t> added_;          // gradients that went there
-  std::vector<CopyJob> squares_;     // of gradients that the host added up
+  // problem value -> event of its update on the host, until a copy has waited for it
+  std::vector<int32_t> updated_by_;
+  int32_t scale_copied_ = -1;     // event of host_copies(), until compute has waited for it
+  Slots to_add_;                  // the ring for gradients that the host sums
+  std::set<int32_t> added_;       // gradients that were sent there
+  std::vector<CopyJob> squares_;  // copies of the squares of gradients that the host summed
   std::vector<int32_t>
-      squares_of_;             // problem value of a gradient whose update is beside backward -> its squares
-  std::vector<bool> used_;     // problem value -> an op before used it
-  std::vector<bool> updated_;  // problem value -> the gradient of a deferred update
-  std::map<int32_t, int32_t> device_ranges_;                    // problem value -> range
+      squares_of_;  // problem value of a gradient that the host reads during backward -> the sum of its squares
+  std::vector<bool> used_;                    // problem value -> an earlier op used it
+  std::vector<bool> updated_;                 // problem value -> it is the gradient of a deferred update
+  std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
   std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
 };
 
 }  // namespace
 
-void assemble(CompiledPlan& plan) { plan.program() = Assembler(plan).micro_batch(); }
+Program micro_batch_program(const CompiledPlan& plan) { return Assembler(plan).micro_batch(); }
 
 }  // namespace cairn::engine

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <optional>
 
-#include "runtime/compile/homes/gradients.h"
 #include "runtime/compile/in_place.h"
 #include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/set.h"
@@ -37,7 +36,7 @@ int64_t memory_bytes(const PlanOptions& options, const device::DeviceInfo& info)
   return model != nullptr ? model->memory_bytes : info.memory_bytes;
 }
 
-// The device's memory bounds every budget, and is the budget for a device that is not there.
+// No budget may exceed the device's memory. For the model of a device, that memory is the budget if none is given.
 int64_t budget_within(const PlanOptions& options, const device::DeviceInfo& info) {
   const costs::DeviceModel* model = model_of(options);
   const int64_t memory = memory_bytes(options, info);
@@ -47,18 +46,17 @@ int64_t budget_within(const PlanOptions& options, const device::DeviceInfo& info
   return options.budget_bytes == 0 && model != nullptr ? memory : options.budget_bytes;
 }
 
-// What the plan would need if everything were kept, whatever the regions say: with ops in place, if that is
-// less.
-int64_t keep_all_bytes(const CompiledPlan& lowered) {
-  CompiledPlan kept = lowered;
-  for (plan::Region& region : kept.problem.regions) region.policy = Policy::kKeep;
-  kept.problem.budget_bytes = 0;
-  const int64_t bytes = plan::solve(kept.problem).arena_bytes;
-  return make_in_place(kept) > 0 ? std::min(bytes, plan::solve(kept.problem).arena_bytes) : bytes;
+// The bytes that keeping everything takes, whatever the regions' policies are: with ops in place, if that is less.
+int64_t keep_all_bytes(Lowered lowered) {
+  for (plan::Region& region : lowered.problem.regions) region.policy = Policy::kKeep;
+  lowered.problem.budget_bytes = 0;
+  const int64_t bytes = plan::solve(lowered.problem).arena_bytes;
+  const std::optional<Lowered> pairs = with_in_place(std::move(lowered));
+  return pairs ? std::min(bytes, plan::solve(pairs->problem).arena_bytes) : bytes;
 }
 
-// What a refusal adds where even all tiers together could not hold what the device would: "" if they could.
-std::string full_tiers(const CompiledPlan& lowered) {
+// What to add to a refusal if all tiers together could not hold what keeping everything takes; "" if they could.
+std::string full_tiers(const Lowered& lowered) {
   double room = 0;
   std::string words;
   for (const plan::Link& link : lowered.problem.links) {
@@ -83,13 +81,13 @@ graph::JointOptions joint_options(const PlanOptions& options, const device::Devi
   return joint;
 }
 
-// Of plans with everything resident, by the largest of them where a share is asked for.
-int64_t budget_of(std::span<const std::shared_ptr<CompiledPlan>> plans, const PlanOptions& options,
+// The budget that the options ask for. A share is of the largest of the plans with everything kept.
+int64_t budget_of(std::span<const Lowered> plans, const PlanOptions& options,
                   const device::DeviceInfo& info) {
   int64_t budget = budget_within(options, info);
   if (options.budget_share > 0) {
     int64_t all = 0;
-    for (const auto& plan : plans) all = std::max(all, keep_all_bytes(*plan));
+    for (const Lowered& plan : plans) all = std::max(all, keep_all_bytes(plan));
     const double share = options.budget_share * static_cast<double>(all);
     require(share < 0x1p63, Code::kInvalidArgument, "the budget's share is ", options.budget_share,
             ", which of ", all, " bytes is no number of bytes; 1 stands for all of them");
@@ -101,11 +99,11 @@ int64_t budget_of(std::span<const std::shared_ptr<CompiledPlan>> plans, const Pl
 
 void check(const PlanOptions& options, const device::Device& device) {
   check_options(options);
-  require(options.vocabulary_parts >= 0, Code::kInvalidArgument,
-          "the number of parts of a vocabulary must not be negative: ", options.vocabulary_parts);
-  require(options.vocabulary_parts <= 1 || !options.tiers.empty(), Code::kInvalidArgument,
+  require(options.forced.vocabulary_parts >= 0, Code::kInvalidArgument,
+          "the number of parts of a vocabulary must not be negative: ", options.forced.vocabulary_parts);
+  require(options.forced.vocabulary_parts <= 1 || !options.tiers.empty(), Code::kInvalidArgument,
           "parts of a vocabulary live in a tier: name one (host, disk)");
-  require(options.vocabulary_parts <= 1 || !options.fuse_update, Code::kInvalidArgument,
+  require(options.forced.vocabulary_parts <= 1 || !options.fuse_update, Code::kInvalidArgument,
           "a vocabulary in parts does not go with an update fused into backward, which has the weight in one "
           "piece");
   check_profile(options, device.info());
@@ -118,7 +116,8 @@ using Plans = std::vector<std::shared_ptr<const CompiledPlan>>;
 
 Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options);
 
-// More tiers never need more: where nothing fits, what fewer of them do is asked for, too. They may have other forms.
+// A plan with more tiers never needs a larger budget. Where none fits, those with fewer tiers are tried as well: they
+// may have other forms.
 class WithFewerTiers {
  public:
   WithFewerTiers(std::span<const ProgramGraph> graphs, device::Device& device)
@@ -133,7 +132,7 @@ class WithFewerTiers {
       try {
         attempt(fewer, compile_set);
       } catch (const Error& error) {
-        // Where a region names the tier there is no plan without it.
+        // A region that names the tier has no plan without it.
         if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound) throw;
       }
     }
@@ -157,7 +156,7 @@ class WithFewerTiers {
   const std::span<const ProgramGraph> graphs_;
   device::Device& device_;
   Plans plans_;
-  std::optional<Error> over_;  // names the least, while nothing fits
+  std::optional<Error> over_;  // names the smallest budget so far, while no plan fits
 };
 
 }  // namespace
@@ -179,44 +178,57 @@ Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device,
   check(options, device);
   SetCompiler set(graphs, device, options);
   graph::JointOptions joint = joint_options(options, device);
-  std::vector<std::shared_ptr<CompiledPlan>> plans = set.lower_all(joint);
-  if (leave_out_useless(*plans[set.primary()], costs::Model(device.info(), options.costs),
-                        options.micro_steps, joint))
+  std::vector<Lowered> plans = set.lower_all(joint);
+  if (leave_out_useless(plans[set.primary()], costs::Model(device.info(), options.costs), options.micro_steps,
+                        joint))
     plans = set.lower_all(joint);
   int64_t budget = options.smallest_budget ? 1 : budget_of(plans, options, device.info());
   const size_t primary = set.primary();
   const Relower again = [&](const graph::JointOptions& with) {
-    auto plan = set.lower_all(with, primary)[0];
-    plan->problem.budget_bytes = budget;
-    return plan;
+    Lowered plan = set.lower_primary(with);
+    plan.problem.budget_bytes = budget;
+    return std::make_shared<const Lowered>(std::move(plan));
   };
   const FindParts parts = [&](const graph::JointOptions& with) { return set.part_units(with); };
-  std::shared_ptr<CompiledPlan> first;
   plan::SolverCache cache;
   const auto solve = [&] {
-    auto lowered = std::make_shared<CompiledPlan>(*plans[primary]);
-    lowered->problem.budget_bytes = budget;
-    first = solve_variants(std::move(lowered), again, parts, joint, device, options, cache);
+    Lowered lowered = plans[primary];
+    lowered.problem.budget_bytes = budget;
+    return solve_variants(std::make_shared<const Lowered>(std::move(lowered)), again, parts, joint, device,
+                          options, cache);
   };
+  std::optional<Planned> first;
   set.named(primary, [&] {
     try {
-      solve();
+      first = solve();
     } catch (const Error& error) {
       const MemoryFault* fault = error.code() == Code::kOverBudget ? error.fault() : nullptr;
       if (fault == nullptr) throw;
       if (!options.smallest_budget)
-        throw Error(error.code(), error.what() + full_tiers(*plans[primary]), *fault);
+        throw Error(error.code(), error.what() + full_tiers(plans[primary]), *fault);
       budget = static_cast<int64_t>(fault->smallest_budget_bytes);
       const int64_t memory = memory_bytes(options, device.info());
       if (memory > 0 && budget > memory) throw;
-      solve();
+      first = solve();
     }
   });
-  settle_gradients(*first);
-  assemble_update(*first, device);  // first: it says where copies begin in the tiers
-  assemble(*first);
-  return set.beside(std::move(first), budget);
+  return set.with_others(std::make_shared<const CompiledPlan>(assemble(std::move(*first), device)), budget);
 }
 
 }  // namespace
+
+bool may_use_disk(std::span<const ProgramGraph> graphs, const PlanOptions& options) {
+  constexpr auto kDisk = kTierNames[static_cast<size_t>(Tier::kDisk)];
+  const auto names_disk = [&](const ProgramGraph& program) {
+    const std::vector<graph::Region>& regions = program.graph->regions();
+    return std::any_of(regions.begin(), regions.end(),
+                       [&](const graph::Region& region) { return region.offload_tier == kDisk; });
+  };
+  const auto& rows = options.region_policies;
+  return std::find(options.tiers.begin(), options.tiers.end(), Tier::kDisk) != options.tiers.end() ||
+         std::any_of(rows.begin(), rows.end(),
+                     [](const RegionPolicy& row) { return row.tier == Tier::kDisk; }) ||
+         std::any_of(graphs.begin(), graphs.end(), names_disk);
+}
+
 }  // namespace cairn::engine

@@ -7,7 +7,7 @@
 namespace cairn::engine {
 namespace {
 
-constexpr size_t kMaxSignature = 4096;  // as the profile's reader allows
+constexpr size_t kMaxSignature = 4096;  // the most that the profile's reader accepts
 
 std::string operand_text(const std::vector<TensorDesc>& list, uint32_t present) {
   std::string text;
@@ -37,9 +37,9 @@ struct AttrText {
 std::string attr_text(const graph::JointGraph& joint, const Attrs& attrs) {
   std::string out;
   for (const auto& [name, value] : attrs.items()) {
-    if (name == "rng" || name == "first") continue;  // a random stream, and where in it
+    if (name == "rng" || name == "first") continue;  // the stream of random numbers does not change the time
     out += cat(' ', name, '=');
-    if (name == "custom")  // an index, which another graph gives to another op
+    if (name == "custom")  // the index is of this graph, and another graph may give it to another op
       out += joint.forward->customs()[static_cast<size_t>(attrs.integer("custom"))].name;
     else
       std::visit(AttrText{out}, value);
@@ -98,7 +98,7 @@ costs::Query optimizer_query(const graph::JointGraph& joint) {
     add_work(query.work, ops::OpCode::k_update, in, out);
     names.insert(std::string(op.attrs.word("optimizer")));
   }
-  names.erase("adamw");  // the one that profiles without a name were measured with
+  names.erase("adamw");  // profiles without a name were measured with it
   query.signature = cat(query.op, '(', tensors, " tensors, ", elements, " elements");
   for (const std::string& name : names) query.signature += cat(", ", name);
   query.signature += ')';

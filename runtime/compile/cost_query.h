@@ -1,5 +1,4 @@
-// What the cost model is asked about: ops of a joint graph by signature, and what a step does around its
-// plan.
+// What the cost model is asked about: an op of a joint graph, by its signature, and the work around a micro-batch.
 #pragma once
 #include "runtime/compile/kernel_maker.h"
 #include "runtime/costs/model.h"
@@ -7,11 +6,12 @@
 
 namespace cairn::engine {
 
-// Signature: op, operands as its kernel sees them ("-": left out), attributes that its time may depend on.
+// The signature is the op, its operands as the kernel sees them ("-": left out), and the attributes that its time may
+// depend on.
 costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op);
-// The same with operands that are no values of the joint graph.
+// The same with other operands than the op's own.
 costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op, const Operands& operands);
-// Norm of the gradients and update of all parameters, once per step.
+// The norm of the gradients and the update of all parameters, once per step.
 costs::Query optimizer_query(const graph::JointGraph& joint);
 // The host's share of a micro-batch: inputs written, work submitted, loss read.
 costs::Query host_query(const graph::JointGraph& joint);

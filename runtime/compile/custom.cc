@@ -5,7 +5,7 @@
 namespace cairn::engine {
 namespace {
 
-constexpr size_t kOperandSlots = 4;  // x0..x3 and so on, in the rows of ops.def
+constexpr size_t kOperandSlots = 4;  // x0 to x3, and so on: as many as the rows of ops.def have
 
 class CustomKernel : public kernels::Kernel {
  public:
@@ -21,7 +21,7 @@ class CustomKernel : public kernels::Kernel {
   void run(const kernels::Call& call) const override {
     const auto inputs = static_cast<size_t>(op_.inputs), outputs = static_cast<size_t>(op_.outputs);
     bool done;
-    if (backward_) {  // x0..x3 y0..y3 dy0..dy3 -> x..., y..., dy... without the slots this op does not have
+    if (backward_) {  // the row's operands are x0..x3 y0..y3 dy0..dy3; the callback gets those that the op has
       std::array<Tensor, 3 * kOperandSlots> in;
       size_t n = 0;
       const auto take = [&](size_t first, size_t count) {

@@ -1,4 +1,4 @@
-// A host's own op as a kernel: its callbacks run on the compute lane's thread.
+// The kernel of an op that the host program defines. The thread of the compute queue calls its callbacks.
 #pragma once
 #include <memory>
 
@@ -7,8 +7,8 @@
 
 namespace cairn::engine {
 
-// For ops `custom` and `custom_grad`. A callback that returns false, or throws, fails the run: kInternal,
-// naming it.
+// For the ops `custom` and `custom_grad`. A callback that returns false or throws fails the run with kInternal, which
+// names it.
 std::unique_ptr<kernels::Kernel> make_custom_kernel(std::shared_ptr<const graph::Graph> graph,
                                                     ops::OpCode code, const kernels::Signature& signature);
 

@@ -20,7 +20,7 @@ void add(std::vector<int32_t>& list, int32_t v) {
 
 class Pairs {
  public:
-  explicit Pairs(CompiledPlan& plan) : plan_(plan), problem_(plan.problem), joint_(*plan.joint) {
+  explicit Pairs(Lowered plan) : plan_(std::move(plan)), problem_(plan_.problem), joint_(*plan_.joint) {
     const size_t values = problem_.values.size();
     maker_.assign(values, -1);
     readers_.resize(values);
@@ -32,12 +32,13 @@ class Pairs {
     }
   }
 
-  int64_t run() {
+  std::optional<Lowered> run() {
     int64_t pairs = 0;
     for (int32_t b = 0; b < count(); ++b) pairs += joins(b) ? 1 : 0;
-    if (pairs > 0) compact();
+    if (pairs == 0) return {};
+    compact();
     plan_.in_place_ops += pairs;
-    return pairs;
+    return std::move(plan_);
   }
 
  private:
@@ -51,12 +52,12 @@ class Pairs {
   int32_t stored(int32_t joint_value) const { return plan_.problem_value[at(joint_.storage(joint_value))]; }
   const TensorDesc& desc(int32_t joint_value) const { return joint_.values[at(joint_value)].desc; }
 
-  // Joins op b, which is one joint op still, with the maker of an input that it can write over.
+  // Joins op b, which is still a single joint op, to the op that makes an input which b can overwrite.
   bool joins(int32_t b) {
-    if (plan_.problem_op[at(b)].empty()) return false;  // what stands between two steps
+    if (plan_.problem_op[at(b)].empty()) return false;  // the op that stands for norm and update
     const JointOp& node = joint_.ops()[at(plan_.problem_op[at(b)].front())];
     const ops::OpRow& row = ops::row(node.code);
-    std::vector<int32_t> candidates;  // the latest made first: the fewest ops to pass
+    std::vector<int32_t> candidates;  // the one made last comes first: fewer ops lie between
     for (size_t i = 0; i < node.in.size() && i < row.inputs.size(); ++i)
       if (row.inputs[i].in_place && node.in[i] >= 0) add(candidates, stored(node.in[i]));
     std::stable_sort(candidates.begin(), candidates.end(),
@@ -66,7 +67,7 @@ class Pairs {
     });
   }
 
-  // Nobody but b reads d, and b reads it element by element where it writes.
+  // Only b reads d, element by element where it writes.
   bool may_replace(int32_t d, int32_t b, const JointOp& node, const ops::OpRow& row) const {
     if (node.out.empty() || node.out[0] < 0) return false;
     const int32_t made = stored(node.out[0]);
@@ -98,7 +99,7 @@ class Pairs {
     return true;
   }
 
-  // What must be there while the pair runs is not more than what one of its halves needs by itself.
+  // The pair needs no more memory than one of its halves does alone.
   bool saves(int32_t a, int32_t b, int32_t d) const {
     const plan::Op &first = op(a), &second = op(b);
     std::vector<int32_t> pair;
@@ -117,19 +118,19 @@ class Pairs {
     return sum;
   }
 
-  // Values that an op writes and others may, too, or the host sees: gradients, outputs.
+  // Visits the values that an op writes and that other ops may write, or the host read: gradients and outputs.
   void each_written(int32_t o, const std::function<void(int32_t)>& take) const {
     for (const int32_t part : plan_.problem_op[at(o)])
       for (const int32_t v : joint_.ops()[at(part)].out)
         if (v >= 0 && (persistent(stored(v)) || role(v) == graph::Role::kGradient)) take(stored(v));
   }
-  bool minds(int32_t x, int32_t y) const {  // their order, for what both see of persistent values
+  bool keep_apart(int32_t x, int32_t y) const {  // their order matters to a persistent value
     bool minds = false;
     each_written(x, [&](int32_t v) { minds = minds || holds(op(y).inputs, v) || holds(op(y).outputs, v); });
     each_written(y, [&](int32_t v) { minds = minds || holds(op(x).inputs, v) || holds(op(x).outputs, v); });
     return minds;
   }
-  // What the host or the device sees of an op beside its values stays in order.
+  // Ops with effects other than their values stay in order.
   bool keeps_order(int32_t o) const {
     const auto& parts = plan_.problem_op[at(o)];
     return std::any_of(parts.begin(), parts.end(), [&](int32_t part) {
@@ -139,14 +140,13 @@ class Pairs {
     });
   }
 
-  // a may run as late as b, and what it reads, and would have ended before, is not more than d, which begins
-  // later for it.
+  // a may run right before b. Its inputs then live longer, but not with more bytes than d, which lives shorter.
   bool down_to(int32_t a, int32_t b, int32_t d) const {
     bool between = false;
     for (int32_t k = a + 1; k < b; ++k) {
       if (gone_[at(k)]) continue;
       between = true;
-      if (minds(a, k)) return false;
+      if (keep_apart(a, k)) return false;
       for (const int32_t v : op(a).outputs)
         if (holds(op(k).inputs, v)) return false;
     }
@@ -162,12 +162,12 @@ class Pairs {
     return longer <= problem_.values[at(d)].bytes;
   }
 
-  // b may run as early as a: nothing that it reads is made in between.
+  // b may run right after a: no op between makes an input of b.
   bool up_to(int32_t a, int32_t b) const {
     if (keeps_order(b)) return false;
     for (int32_t k = a + 1; k < b; ++k) {
       if (gone_[at(k)]) continue;
-      if (minds(b, k)) return false;
+      if (keep_apart(b, k)) return false;
       for (const int32_t v : op(k).outputs)
         if (holds(op(b).inputs, v)) return false;
     }
@@ -216,7 +216,7 @@ class Pairs {
     std::unordered_set<std::string> names;
     int32_t backward_begin = 0;
     plan_.measured_ops = 0;
-    int64_t idle = 0;  // what stands between two steps: there is nothing to measure
+    int64_t idle = 0;  // the op that stands for norm and update: it is not measured
     for (int32_t o = 0; o < count(); ++o) {
       if (o == problem_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
       if (gone_[at(o)]) continue;
@@ -238,17 +238,17 @@ class Pairs {
     plan_.problem_op = std::move(parts);
   }
 
-  CompiledPlan& plan_;
+  Lowered plan_;
   plan::Problem& problem_;
   const graph::JointGraph& joint_;
-  std::vector<int32_t> maker_;                 // value -> op, -1: there from the start
-  std::vector<std::vector<int32_t>> readers_;  // value -> ops
-  std::vector<int32_t> stand_in_;              // value -> the one that takes its place
-  std::vector<bool> gone_;                     // ops that were joined to another
+  std::vector<int32_t> maker_;  // value -> the op that makes it; -1: it is there from the start
+  std::vector<std::vector<int32_t>> readers_;  // value -> the ops that read it
+  std::vector<int32_t> stand_in_;              // value -> the value that replaces it; -1: none
+  std::vector<bool> gone_;                     // op -> it was joined to another
 };
 
 }  // namespace
 
-int64_t make_in_place(CompiledPlan& plan) { return Pairs(plan).run(); }
+std::optional<Lowered> with_in_place(Lowered plan) { return Pairs(std::move(plan)).run(); }
 
 }  // namespace cairn::engine

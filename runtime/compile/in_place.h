@@ -1,19 +1,20 @@
 // Ops that write over what they read, as a free choice of the planner.
 //
-// The problem form cannot say that an output takes its input's bytes: outputs come to life before an op runs,
-// inputs end after it. It can say it of a pair: where op B reads d, made by op A for B alone, element on
-// element (inputs marked '=' in ops.def), one problem op "A+B" takes what both read, less d, and makes what
-// both make, less d. It launches A, then B, and d is B's output before it is that: one value in the place of
-// two.
+// The problem cannot say that an output takes the bytes of an input: outputs come to life before an op runs, and
+// inputs end after it. It can say it of a pair. Where op B alone reads d, which op A makes, and reads it element by
+// element where it writes (inputs marked '=' in ops.def), one op "A+B" of the problem takes the inputs of both
+// without d and makes the outputs of both without d. The program launches A, then B; d lies where B's output does.
 #pragma once
-#include "runtime/compile/program.h"
+#include <optional>
+
+#include "runtime/compile/stages.h"
 
 namespace cairn::engine {
 
-// A pair needs one region, one phase and the same word on running again; A moves down to B or B up to A,
-// where no op in between minds. Pairs that would need more than the larger of their halves stay apart. Chains
-// of more than two come about one by one. Returns the number of ops that write over an input now; 0: the
-// problem is as before.
-int64_t make_in_place(CompiledPlan& plan);
+// The problem with such pairs; nothing: no op can write over its input. Both halves of a pair have one region, one
+// phase and the same word on recomputing. A moves down to B, or B up to A, where no op in between forbids it. Pairs
+// that would need more memory than the larger of their halves stay apart. Chains of more than two ops come about
+// pair by pair.
+std::optional<Lowered> with_in_place(Lowered plan);
 
 }  // namespace cairn::engine

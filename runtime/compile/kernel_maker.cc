@@ -21,7 +21,7 @@ struct AttrKey {
       out += ',';
     }
   }
-  // Exact: two rates that differ in the last bit are two kernels.
+  // Exact, as rates that differ in the last bit are different kernels.
   void operator()(double v) const { append_text(out, __builtin_bit_cast(uint64_t, v)); }
   template <class T>
   void operator()(const T& v) const {
@@ -46,7 +46,8 @@ bool is_part_of_loss(ops::OpCode code) {
          code == ops::OpCode::k_linear_cross_entropy_part;
 }
 
-// Parts of a vocabulary are multiplied as was chosen for the whole, whose bits they make.
+// Parts of a vocabulary are multiplied in the way that was chosen for the vocabulary in one piece, so that they make
+// its bits.
 using Choices = std::map<std::string, costs::KernelChoice>;
 Choices::const_iterator choice_of_whole_loss(const graph::JointGraph& joint, const graph::JointOp& part,
                                              const Operands& operands, const Choices& choices) {
@@ -97,24 +98,23 @@ int32_t KernelMaker::make(const graph::JointOp& op) { return make(op, Operands(*
 
 int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {
   const auto [found, fresh] =
-      made_.emplace(signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
+      made_.emplace(signature_key(op, operands), static_cast<int32_t>(kernels_.size()));
   if (!fresh) return found->second;
   const bool custom = op.code == ops::OpCode::k_custom || op.code == ops::OpCode::k_custom_grad;
   require(!custom || device_.info().host_reaches, Code::kUnsupported, "custom ops run on the host; '",
           device_.info().name, "' keeps its values where the host does not reach");
-  plan_.kernels.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature(op, operands))
-                                 : kernels::select(*plan_.registry, signature(op, operands)));
+  kernels_.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature(op, operands))
+                            : kernels::select(*plan_.registry, signature(op, operands)));
   return found->second;
 }
 
 int32_t KernelMaker::make_on_host(const graph::JointOp& op, const Operands& operands) {
   const auto [found, fresh] =
-      made_.emplace("host|" + signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
+      made_.emplace("host|" + signature_key(op, operands), static_cast<int32_t>(kernels_.size()));
   if (!fresh) return found->second;
-  plan_.host_kernels.insert(found->second);
-  plan_.kernels.push_back(
-      kernels::cpu_registry().find(signature_of(op, operands, device_.info().host_threads)));
-  require(plan_.kernels.back() != nullptr, Code::kInternal, "no kernel of the host's for '", op.name, "'");
+  host_kernels_.insert(found->second);
+  kernels_.push_back(kernels::cpu_registry().find(signature_of(op, operands, device_.info().host_threads)));
+  require(kernels_.back() != nullptr, Code::kInternal, "no kernel of the host's for '", op.name, "'");
   return found->second;
 }
 
@@ -128,8 +128,8 @@ int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
   }
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
   auto kernel = plan_.registry->batch(signatures);
-  const int32_t index = kernel == nullptr ? -1 : static_cast<int32_t>(plan_.kernels.size());
-  if (kernel != nullptr) plan_.kernels.push_back(std::move(kernel));
+  const int32_t index = kernel == nullptr ? -1 : static_cast<int32_t>(kernels_.size());
+  if (kernel != nullptr) kernels_.push_back(std::move(kernel));
   return made_[key] = index;
 }
 

@@ -1,20 +1,14 @@
-// Joint graph -> planning problem. One problem value per storage: aliases have no bytes of their own.
-#include <fcntl.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-
+// Turns a joint graph into the planner's problem. Each storage is one value of the problem; aliases have no bytes of
+// their own.
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <system_error>
 #include <unordered_set>
 
+#include "runtime/compile/compile.h"
 #include "runtime/compile/cost_query.h"
 #include "runtime/compile/homes/gradients.h"
 #include "runtime/compile/kernel_maker.h"
 #include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/regions/region_policies.h"
-#include "runtime/costs/disk_rates.h"
 #include "runtime/costs/model.h"
 
 namespace cairn::engine {
@@ -34,16 +28,16 @@ bool runs(const JointOp& op) { return !ops::row(op.code).is(ops::ALIAS); }
 
 class Lowering {
  public:
-  Lowering(CompiledPlan& plan, device::Device& device, const PlanOptions& options)
-      : plan_(plan),
-        joint_(*plan.joint),
+  Lowering(Lowered plan, device::Device& device, const PlanOptions& options)
+      : plan_(std::move(plan)),
+        joint_(*plan_.joint),
         device_(device),
         options_(options),
-        maker_(plan, device),
+        maker_(plan_, device),
         costs_(device.info(), options.costs),
         region_rules_(region_rules(*joint_.forward, options)) {}
 
-  void run() {
+  Lowered run() {
     values();
     regions();
     plan_.op_kernel[graph::kMicroBatch].assign(joint_.ops().size(), -1);
@@ -59,13 +53,15 @@ class Lowering {
       plan_.problem.backward_begin = static_cast<int32_t>(plan_.problem.ops.size());
     links();
     policies();
-    // Packs and the optimizer run while nothing but persistent values lives; the arena must have room for
-    // them, too.
+    // Packing and the optimizer run while only persistent values live. The arena must have room for their workspace,
+    // too.
     if (!plan_.problem.ops.empty()) {
       int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
       workspace = std::max(workspace, between_steps_workspace());
     }
     seconds_around();
+    plan_.kernels = maker_.kernels();
+    return std::move(plan_);
   }
 
  private:
@@ -93,12 +89,13 @@ class Lowering {
     made_.assign(plan_.problem.values.size(), false);
   }
 
-  // What the plans of a set keep comes first, in the order of all of them, whether this one uses it or not.
+  // The persistent values of a set of plans come first, in the order of its layout, even if this plan does not use
+  // them.
   void shared_values(std::unordered_set<std::string>& names) {
     const StoreLayout& layout = *plan_.layout;
     for (size_t e = 0; e < layout.values.size(); ++e) {
       const StoreLayout::Entry& entry = layout.values[e];
-      if (entry.sliced) {  // its parts are the values
+      if (entry.sliced) {  // its slices are the values
         plan_.layout_value.push_back(-1);
         continue;
       }
@@ -131,7 +128,7 @@ class Lowering {
     lowered.region = op.region;
     lowered.recomputable =
         row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op) &&
-        // What backward makes is made before parameters are updated in its midst, and not after.
+        // With fused updates, an op of backward cannot be recomputed: a parameter that it reads may have changed.
         (joint_.grad_scale < 0 || !op.backward);
     const auto add = [](std::vector<int32_t>& list, int32_t v) {
       if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
@@ -141,7 +138,7 @@ class Lowering {
     for (const int32_t v : op.out) {
       if (v < 0) continue;
       const int32_t value = stored(v);
-      // What is added to was there before; of persistent values only outputs are made by an op.
+      // A value that is added to existed before the op. Of persistent values an op makes only outputs.
       const bool made_here = !plan_.problem.values[static_cast<size_t>(value)].persistent ||
                              joint_.values[static_cast<size_t>(joint_.storage(v))].role == Role::kOutput;
       if (!made_here || made_[static_cast<size_t>(value)]) {
@@ -155,8 +152,7 @@ class Lowering {
       }
     }
     const int32_t kernel = kernel_of(op);
-    lowered.workspace_bytes =
-        align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
+    lowered.workspace_bytes = maker_.workspace_bytes(kernel);
     const costs::Answer cost = op_seconds(joint_, index, costs_);
     lowered.seconds = cost.seconds;
     plan_.measured_ops += cost.measured ? 1 : 0;
@@ -169,7 +165,8 @@ class Lowering {
     plan_.problem.ops.push_back(std::move(lowered));
   }
 
-  // One op of the problem with the one before, which writes the gradient: it goes nowhere in between.
+  // Joins the sum of squares of a gradient to the op before it, which writes the gradient, so that the gradient stays
+  // between the two.
   void joins(const plan::Op& squares, int32_t index, bool measured) {
     plan::Op& writer = plan_.problem.ops.back();
     std::vector<int32_t>& parts = plan_.problem_op.back();
@@ -179,7 +176,8 @@ class Lowering {
     const bool others = std::all_of(parts.begin(), parts.end(), [&](int32_t part) {
       return plan_.op_measured[static_cast<size_t>(part)];
     });
-    plan_.measured_ops -= measured || others ? 1 : 0;  // of both, each counted, one is left, or none
+    // of two ops that both counted, one remains if both are measured, else none
+    plan_.measured_ops -= measured || others ? 1 : 0;
     writer.seconds += squares.seconds;
     writer.workspace_bytes = std::max(writer.workspace_bytes, squares.workspace_bytes);
     for (const int32_t v : squares.inputs)
@@ -188,7 +186,7 @@ class Lowering {
     parts.push_back(index);
   }
 
-  // One kernel for all ops, where the backend has that and they add to one sum.
+  // One kernel for all ops of the phase, if the backend has one and they add to one sum.
   std::vector<int32_t> kernels_of(const graph::Phase& phase) {
     const std::vector<JointOp>& ops = phase.ops;
     const bool one_sum = std::all_of(ops.begin(), ops.end(), [&](const JointOp& op) {
@@ -217,7 +215,7 @@ class Lowering {
     return joint_.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable;
   }
 
-  // What a step takes beside its plan: optimizer and host have entries of their own in a profile.
+  // The seconds of a step outside of the plan. In a profile, optimizer and host have entries of their own.
   void seconds_around() {
     for (const JointOp& op : joint_.ops(graph::kRepack))
       plan_.update_seconds += costs_.seconds(query_of(joint_, op)).seconds;
@@ -231,8 +229,8 @@ class Lowering {
     for (size_t phase = 0; phase < joint_.phases.size(); ++phase)
       if (phase != graph::kMicroBatch)
         for (const int32_t kernel : plan_.op_kernel[phase])
-          most = std::max(most, plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes());
-    return align_up(most, kAlignment);
+          most = std::max(most, maker_.workspace_bytes(kernel));
+    return most;
   }
 
   void regions() {
@@ -251,7 +249,8 @@ class Lowering {
         regions[i].offload_tier = static_cast<int32_t>(link - plan_.link_tier.begin());
     }
     if (options_.policy == Policy::kPlannerDecides || !regions.empty()) return;
-    regions.push_back({"graph", -1, options_.policy, -1});  // no regions: the policy is for the whole graph
+    regions.push_back(
+        {"graph", -1, options_.policy, -1});  // without regions the policy holds for all of the graph
     for (plan::Op& op : plan_.problem.ops) op.region = 0;
   }
 
@@ -268,7 +267,7 @@ class Lowering {
       if (rule.tier || tiers.empty()) add(rule.tier.value_or(Tier::kHost));
     }
     const bool linked = options_.link_bytes_per_second > 0 || device_.info().link_bytes_per_second > 0;
-    // A device with memory of its own gains by leaving for the host; a CPU's host tier is the same memory.
+    // Offloading to the host frees memory of a device that has its own. The host tier of a CPU is the same memory.
     if (tiers.empty() && (linked || is_elsewhere(options_) || options_.policy == Policy::kOffload))
       add(Tier::kHost);
     for (const Tier tier : tiers) {
@@ -282,43 +281,24 @@ class Lowering {
                                                                : device_.info().throttle());
   }
 
-  // A plan that sends nothing to a disk which takes nothing would say nothing about it. errno tells why not.
-  static bool can_hold_files(const std::string& directory) {
-    int file = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file < 0) {  // file systems without files that have no name
-      std::string path = directory + "/cairn-tier-XXXXXX";
-      file = ::mkostemp(path.data(), O_CLOEXEC);
-      if (file >= 0) ::unlink(path.c_str());
-    }
-    if (file >= 0) ::close(file);
-    return file >= 0;
-  }
-
   plan::Link disk_link() const {
     if (options_.costs != nullptr && options_.costs->model) return costs_.disk_link(INT64_MAX);
-    const std::string& directory = device_.info().disk_directory;
-    struct statvfs space = {};
-    errno = 0;
-    const bool usable = statvfs(directory.c_str(), &space) == 0 && can_hold_files(directory);
-    const int error = errno;
-    require(usable, Code::kIo, "disk tier: no file can be made in '", directory,
-            "': ", std::generic_category().message(error),
-            "; name another directory (TMPDIR, or the device's disk_directory), or leave the tier out");
-    const int64_t room = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
-    std::optional<plan::Link> measured;
-    if (!costs_.knows_disk()) measured = costs::find_disk_link({directory, options_.disk_rates});
-    return costs_.disk_link(room, measured ? &*measured : nullptr);
+    const costs::MachineFacts& machine = options_.machine;
+    // A plan that happens to offload nothing to the disk would not notice.
+    require(machine.disk_refusal.empty(), Code::kIo, "disk tier: ", machine.disk_refusal);
+    const bool measured = machine.disk && !costs_.knows_disk();
+    return costs_.disk_link(machine.disk_room_bytes, measured ? &*machine.disk : nullptr);
   }
 
-  CompiledPlan& plan_;
+  Lowered plan_;
   const graph::JointGraph& joint_;
   device::Device& device_;
   const PlanOptions& options_;
   KernelMaker maker_;
   const costs::Model costs_;
-  const std::vector<RegionRule> region_rules_;  // per region of the graph
+  const std::vector<RegionRule> region_rules_;  // by region of the graph
   std::unordered_set<std::string> op_names_;
-  std::vector<bool> made_;  // per problem value
+  std::vector<bool> made_;  // problem value -> an op makes it
 };
 
 }  // namespace
@@ -331,18 +311,23 @@ const kernels::Registry& registry_of(const device::Device& device, const PlanOpt
   return is_elsewhere(options) && any != nullptr ? *any : device.kernels();
 }
 
-void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
-  require(plan.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
+Lowered lower(const LowerFrom& from, device::Device& device, const PlanOptions& options) {
+  require(from.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
   const bool modelled = options.costs != nullptr && options.costs->model;
   const bool elsewhere = is_elsewhere(options);
-  // Of a device that is not there, plans are the same on every machine.
-  plan.threads = elsewhere ? 1 : device.info().threads;
-  plan.registry =
-      elsewhere && device.kernels().any_machine != nullptr ? device.kernels().any_machine : &device.kernels();
-  plan.host_in_reach = device.info().host_reaches && !options.update_on_device && !elsewhere;
+  Lowered plan;
+  plan.joint = from.joint;
+  plan.layout = from.layout;
+  plan.index_in_set = from.index_in_set;
+  plan.costs = options.costs;
+  plan.threads =
+      elsewhere
+          ? 1
+          : device.info().threads;  // a plan for a device that is not present is the same on every machine
+  plan.registry = &registry_of(device, options);
+  plan.host_in_reach = device.info().host_reaches && !options.forced.update_on_device && !elsewhere;
   plan.device = modelled ? "a model of " + options.costs->model->name : device.info().name;
-  Lowering(plan, device, options).run();
-  end_gradients(plan, options);
+  return end_gradients(Lowering(std::move(plan), device, options).run(), options);
 }
 
 }  // namespace cairn::engine

@@ -25,7 +25,7 @@ graph::PackedWeightUse use_of(const graph::JointGraph& joint, const JointOp& nod
   return {joint.values[static_cast<size_t>(node.in[0])].name, std::string(node.attrs.word("use"))};
 }
 
-// Packed weights that one op reads stand together: a kernel may want both or none.
+// Packed weights that one op reads are one group: a kernel may want both or none.
 class Groups {
  public:
   explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
@@ -42,7 +42,7 @@ class Groups {
   std::vector<size_t> parent_;
 };
 
-// Those that change with every step, by an update behind the micro-batches or among them.
+// Weights that an update changes, after the micro-batches or within them.
 std::set<int32_t> updated_weights(const graph::JointGraph& joint) {
   std::set<int32_t> weights;
   for (const graph::ParameterSlot& slot : joint.parameters)
@@ -52,16 +52,16 @@ std::set<int32_t> updated_weights(const graph::JointGraph& joint) {
 
 }  // namespace
 
-PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs::Model& model,
+PackedWeightChoices packed_weight_choices(const Lowered& plan, const costs::Model& model,
                                           int64_t micro_steps) {
   const graph::JointGraph& joint = *plan.joint;
-  std::map<int32_t, size_t> node_of;  // packed weight -> the repacking's op that makes it
+  std::map<int32_t, size_t> node_of;  // packed weight -> the op of the repacking phase that makes it
   for (size_t n = 0; n < joint.ops(graph::kRepack).size(); ++n)
     if (joint.values[static_cast<size_t>(joint.ops(graph::kRepack)[n].out[0])].role == Role::kPacked)
       node_of[joint.ops(graph::kRepack)[n].out[0]] = n;
   std::vector<int64_t> uses(joint.ops(graph::kRepack).size());
   Groups groups(joint.ops(graph::kRepack).size());
-  std::map<graph::PackedWeightUse, size_t> same;  // for several numbers of rows
+  std::map<graph::PackedWeightUse, size_t> same;  // one weight packed for several numbers of rows
   for (const auto& [pack, n] : node_of)
     groups.unite(same.emplace(use_of(joint, joint.ops(graph::kRepack)[n]), n).first->second, n);
   for (const JointOp& op : joint.ops()) {
@@ -102,13 +102,13 @@ void leave_out(const PackedWeightChoices& from, const std::vector<bool>& taken, 
     if (taken[c]) joint.unpacked.insert(from.packed_weights[c].begin(), from.packed_weights[c].end());
 }
 
-std::set<graph::PackedWeightUse> left_out(const CompiledPlan& plan) {
+std::set<graph::PackedWeightUse> left_out(const Lowered& plan) {
   std::set<graph::PackedWeightUse> uses;
   for (const graph::UnpackedWeight& pack : plan.joint->left_out) uses.insert(use_of(*plan.joint, pack.node));
   return uses;
 }
 
-bool leave_out_useless(const CompiledPlan& plan, const costs::Model& model, int64_t micro_steps,
+bool leave_out_useless(const Lowered& plan, const costs::Model& model, int64_t micro_steps,
                        graph::JointOptions& joint) {
   const PackedWeightChoices all = packed_weight_choices(plan, model, micro_steps);
   std::vector<bool> useless;
@@ -136,14 +136,14 @@ costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs
   return packed;
 }
 
-int64_t packed_bytes(const CompiledPlan& plan) {
+int64_t packed_bytes(const Lowered& plan) {
   int64_t sum = 0;
   for (const graph::JointValue& value : plan.joint->values)
     if (value.role == Role::kPacked) sum += align_up(value.desc.bytes(), kAlignment);
   return sum;
 }
 
-int64_t unpacked_bytes(const CompiledPlan& plan) {
+int64_t unpacked_bytes(const Lowered& plan) {
   int64_t sum = 0;
   for (const graph::UnpackedWeight& pack : plan.joint->left_out)
     sum += align_up(pack.packed.bytes(), kAlignment);

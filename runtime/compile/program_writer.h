@@ -1,9 +1,9 @@
-// Writes a program, instruction by instruction.
+// Writes a program instruction by instruction.
 #pragma once
 #include <span>
 #include <utility>
 
-#include "runtime/compile/program.h"
+#include "runtime/compile/stages.h"
 
 namespace cairn::engine {
 
@@ -11,7 +11,7 @@ class ProgramWriter {
  public:
   void emit(Opcode opcode, device::Lane lane, int32_t a) { program_.code.push_back({opcode, lane, a}); }
 
-  // A range of a tier comes to life, or ends, in program order.
+  // Bytes of a tier come into use, or fall free, in program order.
   int32_t begin(Tier tier, int64_t offset, int64_t size) {
     const auto range = static_cast<int32_t>(program_.ranges.size());
     program_.ranges.push_back({tier, offset, size});
@@ -26,12 +26,12 @@ class ProgramWriter {
     return event;
   }
   void wait(device::Lane lane, int32_t event) { emit(Opcode::kWait, lane, event); }
-  // In updates that are to be appended: for the last copy of a problem's value before them.
+  // For programs that append_updates() appends: waits for the last copy of a problem value before them.
   void wait_for_copy(device::Lane lane, int32_t value) { emit(Opcode::kWait, lane, -1 - value); }
-  // `then` goes on only after all work submitted to `first` so far.
+  // The queue `then` waits for all work submitted to `first` so far.
   void order(device::Lane first, device::Lane then) { wait(then, record(first)); }
 
-  // kernel: index into CompiledPlan::kernels. A workspace lives for the launch alone.
+  // kernel: index into CompiledPlan::kernels. The workspace is in use for this launch only.
   void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, std::span<const Operand> in,
               std::span<const Operand> out, int64_t workspace_offset, int64_t workspace_bytes,
               device::Lane lane = device::Lane::kCompute, Micro micro = Micro::kAny) {
@@ -57,7 +57,8 @@ class ProgramWriter {
     emit(Opcode::kLaunch, lane, static_cast<int32_t>(program_.launches.size()) - 1);
     if (range >= 0) end(range);
   }
-  // By the host's processors, in later micro-batches of a step. gradient: joint value, for traces. The workspace lies on the host tier.
+  // A launch by the host's processors in later micro-batches of a step. gradient: the joint value, for traces. The
+  // workspace is on the host tier.
   void launch_on_host(int32_t gradient, int32_t kernel, bool adds, const Operand& in, const Operand& out,
                       int64_t workspace_offset, int64_t workspace_bytes) {
     Launch launch = {};
@@ -75,7 +76,7 @@ class ProgramWriter {
     emit(Opcode::kLaunch, device::Lane::kHost, static_cast<int32_t>(program_.launches.size()) - 1);
   }
 
-  // One submission of these copies, which lie between the same two tiers.
+  // One submission of copies between the same two tiers.
   void copy(device::Lane lane, std::span<const CopyJob> jobs) {
     const size_t first = program_.copies.size();
     program_.copies.insert(program_.copies.end(), jobs.begin(), jobs.end());
@@ -83,8 +84,8 @@ class ProgramWriter {
     emit(Opcode::kCopy, lane, static_cast<int32_t>(first));
   }
 
-  // A program of updates, as a part of this one. deferred: later runs leave it out. copied: per problem value, the event at the end
-  // of its last copy. Returns what its events' numbers go up by.
+  // Appends a program of updates. deferred: runs with nothing pending leave it out. copied: by problem value, the
+  // event at the end of its last copy. Returns how much its events' numbers grow by.
   int32_t append_updates(const Program& updates, bool deferred, std::span<const int32_t> copied) {
     const auto moved = [](const auto& list) { return static_cast<int32_t>(list.size()); };
     const int32_t launches = moved(program_.launches), operands = moved(program_.operands),
@@ -128,7 +129,7 @@ class ProgramWriter {
   Program take() { return std::exchange(program_, {}); }
 
  private:
-  // Inputs that the first output overwrites, a bit each.
+  // A bit for each input that the first output overwrites.
   static uint32_t in_place(const ops::OpRow& row, std::span<const Operand> in, std::span<const Operand> out) {
     uint32_t bits = 0;
     for (size_t i = 0; i < row.inputs.size() && i < in.size() && !out.empty(); ++i)

@@ -15,7 +15,7 @@ namespace {
 using graph::JointGraph;
 using graph::Role;
 
-// The later graph's parameters are the first one's.
+// The parameters of a later graph must be parameters of the first one.
 void check_parameters(const ProgramGraph& first, const ProgramGraph& other) {
   for (const graph::Value& value : other.graph->values()) {
     if (value.kind != graph::ValueKind::kParameter) continue;
@@ -34,7 +34,7 @@ void check_parameters(const ProgramGraph& first, const ProgramGraph& other) {
   }
 }
 
-// Gradients of an effective batch are sums over micro-batches of any of these graphs.
+// An effective batch may sum gradients over micro-batches of any of these graphs, so they must have the same ones.
 void check_gradients(const JointGraph& first, const JointGraph& other, std::span<const ProgramGraph> graphs,
                      size_t i) {
   if (!other.forward->trains()) return;
@@ -53,7 +53,7 @@ void check_gradients(const JointGraph& first, const JointGraph& other, std::span
   }
 }
 
-// Inputs and outputs are each program's own; everything else that persists is shared by name.
+// Each program has its own inputs and outputs. All other persistent values are shared by name.
 std::shared_ptr<StoreLayout> make_layout(std::span<const ProgramGraph> graphs,
                                          const std::vector<std::shared_ptr<const JointGraph>>& joints) {
   auto layout = std::make_shared<StoreLayout>();
@@ -70,7 +70,7 @@ std::shared_ptr<StoreLayout> make_layout(std::span<const ProgramGraph> graphs,
       if (found != known.end() &&
           !(layout->values[at(found->second)].desc == value.desc &&
             layout->values[at(found->second)].desc.packed_bytes == value.desc.packed_bytes))
-        name = own;  // a pack of another layout
+        name = own;  // a weight that this program packs in another layout
       const auto [entry, fresh] = known.emplace(name, static_cast<int32_t>(layout->values.size()));
       if (fresh) layout->values.push_back({name, value.desc, value.role});
       if (joints[i]->slices_of(static_cast<int32_t>(v)) != nullptr)
@@ -82,28 +82,30 @@ std::shared_ptr<StoreLayout> make_layout(std::span<const ProgramGraph> graphs,
   return layout;
 }
 
-// False: over the budget, as `over` says.
-bool fits(CompiledPlan& plan, std::optional<Error>& over) {
+// Nothing: no plan fits the budget, and `over` says why.
+std::optional<Planned> solved(Lowered lowered, std::optional<Error>& over) {
   try {
-    plan.plan = plan::solve(plan.problem);
-    return true;
+    plan::Plan plan = plan::solve(lowered.problem);
+    return Planned(std::move(lowered), std::move(plan));
   } catch (const Error& error) {
     if (error.code() != Code::kOverBudget) throw;
     over = error;
-    return false;
+    return {};
   }
 }
 
-// The faster of the problem as it is and with ops in place, of those that fit; without a budget, the smaller.
-void solve(CompiledPlan& plan) {
-  CompiledPlan pairs = plan;
+// The faster of the plans with and without ops in place, of those that fit. Without a budget, the smaller.
+Planned solve(const Lowered& lowered) {
   std::optional<Error> over;
-  const bool apart = fits(plan, over), paired = make_in_place(pairs) > 0 && fits(pairs, over);
+  std::optional<Planned> apart = solved(lowered, over), paired;
+  if (std::optional<Lowered> pairs = with_in_place(lowered)) paired = solved(std::move(*pairs), over);
   if (!apart && !paired) throw *over;
-  const bool better = plan.problem.budget_bytes == 0
-                          ? pairs.plan.arena_bytes < plan.plan.arena_bytes
-                          : pairs.plan.predicted_seconds < plan.plan.predicted_seconds;
-  if (paired && (!apart || better)) plan = std::move(pairs);
+  if (!paired) return std::move(*apart);
+  if (!apart) return std::move(*paired);
+  const bool better = lowered.problem.budget_bytes == 0
+                          ? paired->plan.arena_bytes < apart->plan.arena_bytes
+                          : paired->plan.predicted_seconds < apart->plan.predicted_seconds;
+  return std::move(better ? *paired : *apart);
 }
 
 }  // namespace
@@ -134,39 +136,32 @@ SetCompiler::Joints SetCompiler::derive_all(const graph::JointOptions& joint) co
   return joints;
 }
 
-std::shared_ptr<CompiledPlan> SetCompiler::lowered(const Joints& joints,
-                                                   std::shared_ptr<const StoreLayout> layout, size_t i) {
-  auto plan = std::make_shared<CompiledPlan>();
-  plan->joint = joints[i];
-  plan->layout = std::move(layout);
-  plan->index_in_set = i;
-  plan->costs = options_.costs;
-  lower(*plan, device_, options_);
-  return plan;
+Lowered SetCompiler::lowered(const Joints& joints, std::shared_ptr<const StoreLayout> layout,
+                             size_t i) const {
+  return lower({joints[i], std::move(layout), i}, device_, options_);
 }
 
-std::vector<std::shared_ptr<CompiledPlan>> SetCompiler::lower_all(const graph::JointOptions& joint) {
+std::vector<Lowered> SetCompiler::lower_all(const graph::JointOptions& joint) {
   const Joints joints = derive_all(joint);
   std::shared_ptr<StoreLayout> layout;
   if (joints.size() > 1) layout = make_layout(graphs_, joints);
   joints_[layout.get()] = joints;
-  std::vector<std::shared_ptr<CompiledPlan>> plans;
+  std::vector<Lowered> plans;
   for (size_t i = 0; i < joints.size(); ++i) plans.push_back(lowered(joints, layout, i));
   choose_primary(plans);
   if (layout != nullptr) layout->primary = primary_;
   return plans;
 }
 
-std::vector<std::shared_ptr<CompiledPlan>> SetCompiler::lower_all(const graph::JointOptions& joint,
-                                                                  size_t only) {
+Lowered SetCompiler::lower_primary(const graph::JointOptions& joint) {
   const Joints joints = derive_all(joint);
   std::shared_ptr<StoreLayout> layout;
   if (joints.size() > 1) {
     layout = make_layout(graphs_, joints);
-    layout->primary = only;
+    layout->primary = primary_;
   }
   joints_[layout.get()] = joints;
-  return {lowered(joints, layout, only)};
+  return lowered(joints, layout, primary_);
 }
 
 PartUnits SetCompiler::part_units(const graph::JointOptions& joint) const {
@@ -174,11 +169,11 @@ PartUnits SetCompiler::part_units(const graph::JointOptions& joint) const {
   return engine::part_units(derive_all(joint), device_.kernels(), device_.info().threads);
 }
 
-void SetCompiler::choose_primary(std::span<const std::shared_ptr<CompiledPlan>> plans) {
+void SetCompiler::choose_primary(std::span<const Lowered> plans) {
   int64_t most = -1;
   for (size_t i = 0; i < plans.size() && plans.size() > 1; ++i) {
-    if (plans[0]->joint->forward->trains() && !plans[i]->joint->forward->trains()) continue;
-    plan::Problem free = plans[i]->problem;
+    if (plans[0].joint->forward->trains() && !plans[i].joint->forward->trains()) continue;
+    plan::Problem free = plans[i].problem;
     free.budget_bytes = 0;
     const int64_t bytes = plan::solve(free).arena_bytes;
     if (bytes <= most) continue;
@@ -187,40 +182,41 @@ void SetCompiler::choose_primary(std::span<const std::shared_ptr<CompiledPlan>> 
   }
 }
 
-std::vector<std::shared_ptr<const CompiledPlan>> SetCompiler::beside(
-    std::shared_ptr<const CompiledPlan> primary, int64_t budget_bytes) {
-  std::vector<std::shared_ptr<const CompiledPlan>> plans;
-  if (primary->layout == nullptr) return {primary};
-  const StoreLayout& layout = *primary->layout;
-  const std::vector<int32_t>& primary_entry = layout.entry_of[primary_];
+// The problem of another plan of the set, without what the primary plan offloads.
+Lowered SetCompiler::like_primary(const CompiledPlan& primary, size_t i, int64_t budget_bytes) const {
+  const StoreLayout& layout = *primary.layout;
+  Lowered plan = lowered(joints_.at(&layout), primary.layout, i);
+  plan.problem.budget_bytes = budget_bytes;
   std::map<int32_t, const OffloadedPlace*> offloaded;  // by entry
-  for (const auto& [value, place] : primary->offloaded) offloaded[primary_entry[at(value)]] = &place;
+  for (const auto& [value, place] : primary.offloaded)
+    offloaded[layout.entry_of[primary_][at(value)]] = &place;
+  std::vector<bool> gone(plan.problem.values.size());
+  for (const auto& [entry, place] : offloaded)
+    if (plan.layout_value[at(entry)] >= 0) gone[at(plan.layout_value[at(entry)])] = true;
+  for (size_t v = 0; v < plan.problem_value.size(); ++v) {
+    const int32_t entry = layout.entry_of[i][v];
+    if (entry >= 0 && offloaded.contains(entry))
+      plan.offloaded[static_cast<int32_t>(v)] = *offloaded.at(entry);
+  }
+  for (const auto& [value, place] : plan.offloaded) plan.problem_value[at(value)] = -1;
+  plan = with_residencies_of(primary, without_values(std::move(plan), gone));
+  for (size_t link = 0; link < plan.link_tier.size(); ++link)
+    plan.problem.links[link].capacity_bytes -=
+        primary.offloaded_bytes[static_cast<size_t>(plan.link_tier[link])];
+  return plan;
+}
+
+std::vector<std::shared_ptr<const CompiledPlan>> SetCompiler::with_others(
+    std::shared_ptr<const CompiledPlan> primary, int64_t budget_bytes) {
+  if (primary->layout == nullptr) return {primary};
+  std::vector<std::shared_ptr<const CompiledPlan>> plans(graphs_.size());
+  plans[primary_] = primary;
   for (size_t i = 0; i < graphs_.size(); ++i) {
-    if (i == primary_) {
-      plans.push_back(primary);
-      continue;
-    }
-    auto plan = lowered(joints_.at(&layout), primary->layout, i);
-    plan->problem.budget_bytes = budget_bytes;
-    std::vector<bool> gone(plan->problem.values.size());
-    for (const auto& [entry, place] : offloaded)
-      if (plan->layout_value[at(entry)] >= 0) gone[at(plan->layout_value[at(entry)])] = true;
-    for (size_t v = 0; v < plan->problem_value.size(); ++v) {
-      const int32_t entry = layout.entry_of[i][v];
-      if (entry >= 0 && offloaded.contains(entry))
-        plan->offloaded[static_cast<int32_t>(v)] = *offloaded.at(entry);
-    }
-    for (const auto& [value, place] : plan->offloaded) plan->problem_value[at(value)] = -1;
-    remove_values(*plan, gone);
-    plan->offloaded_bytes = primary->offloaded_bytes;
-    share_homes(*plan, *primary);
-    for (size_t link = 0; link < plan->link_tier.size(); ++link)
-      plan->problem.links[link].capacity_bytes -=
-          plan->offloaded_bytes[static_cast<size_t>(plan->link_tier[link])];
-    named(i, [&] { solve(*plan); });
-    assemble_repack(*plan, *primary, device_);
-    assemble(*plan);
-    plans.push_back(std::move(plan));
+    if (i == primary_) continue;
+    named(i, [&] {
+      plans[i] = std::make_shared<const CompiledPlan>(
+          assemble_with(*primary, solve(like_primary(*primary, i, budget_bytes))));
+    });
   }
   return plans;
 }
@@ -234,16 +230,19 @@ void SetCompiler::named(size_t i, const std::function<void()>& solve) const {
   }
 }
 
-void assemble_repack(CompiledPlan& plan, const CompiledPlan& primary, device::Device&) {
+CompiledPlan assemble_with(const CompiledPlan& primary, Planned planned) {
+  Placed placed(std::move(planned));
+  placed.offloaded_bytes = primary.offloaded_bytes;
+  CompiledPlan plan(std::move(placed));
   const std::vector<int32_t>& entry_of = plan.layout->entry_of[plan.index_in_set];
   const std::vector<int32_t>& made = plan.layout->entry_of[primary.index_in_set];
   const JointGraph& joint = *plan.joint;
   const auto operand = [&](int32_t value) {
-    const int32_t stored = plan.problem_value[at(value)];
-    require(stored >= 0 && plan.problem.values[at(stored)].persistent, Code::kUnsupported, "'",
-            joint.values[at(value)].name,
-            "' is packed in a layout of its own by one program of the store, and is not kept on the device");
-    return Operand{joint.values[at(value)].desc, plan.plan.value_offsets[at(stored)]};
+    const Where place = plan.where(value, Point::kBetween);
+    require(
+        place.on_device() && place.offset >= 0, Code::kUnsupported, "'", joint.values[at(value)].name,
+        "' is packed in a layout of its own by one program of the store, and is not kept on the device");
+    return Operand{joint.values[at(value)].desc, place.offset};
   };
   ProgramWriter writer;
   const std::vector<graph::JointOp>& ops = joint.ops(graph::kRepack);
@@ -255,7 +254,9 @@ void assemble_repack(CompiledPlan& plan, const CompiledPlan& primary, device::De
                   align_up(plan.kernels[at(kernel)]->workspace_bytes(), kAlignment));
   }
   plan.program(graph::kRepack) = writer.take();
+  plan.program() = micro_batch_program(plan);
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
+  return plan;
 }
 
 }  // namespace cairn::engine

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/base/os/clock.h"
 #include "runtime/compile/in_place.h"
 #include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/update/host_forms.h"
@@ -17,9 +16,9 @@
 namespace cairn::engine {
 namespace {
 
-constexpr double kNothing = 1e-9;  // of a plan's seconds: below, two are the same
-constexpr size_t kFewOps = 450;    // of which searches are short
-constexpr double kSlow = 0.003;    // of keeping everything: above, weights and gradients may leave as well
+constexpr double kNothing = 1e-9;  // plans whose seconds differ by a smaller share are equally fast
+constexpr size_t kFewOps = 450;    // problems with no more ops are searched in little time
+constexpr double kSlow = 0.003;    // a plan is slow if it takes longer than keeping everything by this share
 
 class Variants {
  public:
@@ -35,72 +34,75 @@ class Variants {
         forms_([this](const graph::JointOptions& other) { return lowered(other); }, joint, device, options),
         cache_(cache) {}
 
-  std::shared_ptr<CompiledPlan> run(std::shared_ptr<CompiledPlan> first) {
-    const double began = now();
-    if (options_.vocabulary_parts > 1) {
+  Planned run(const std::shared_ptr<const Lowered>& first) {
+    if (options_.forced.vocabulary_parts > 1) {
       split(*first);
-    } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first, options_) &&
+    } else if (options_.forced.defer_updates == ForcedChoices::When::kAlways && may_defer(*first, options_) &&
                attempt(forms_.deferred(*first), State::kHomes)) {
-    } else if (options_.host_updates == PlanOptions::Defer::kAlways && update_on_host_always(*first)) {
+    } else if (options_.forced.host_updates == ForcedChoices::When::kAlways &&
+               update_on_host_always(*first)) {
     } else {
-      const std::shared_ptr<CompiledPlan> whole = first;
-      search(Ways(std::move(first)));
+      search(Ways(first));
       move_state();
       if (best_ == nullptr)
         for (const auto& plan : std::exchange(refused_, {})) attempt(plan, State::kResident, Effort::kWhole);
       else if (quick_)
-        attempt(std::make_shared<CompiledPlan>(*best_), State::kResident, Effort::kWhole);
-      if (best_ == nullptr && options_.vocabulary_parts == 0) split(*whole);
+        attempt(best_from_, State::kResident, Effort::kWhole);
+      if (best_ == nullptr && options_.forced.vocabulary_parts == 0) split(*first);
     }
     if (best_ == nullptr) {
       refuse();
       throw *over_;
     }
-    if (best_->problem.budget_bytes > 0) certify(*best_);
-    best_->plan.solve_seconds = now() - began;
-    return best_;
+    Planned best = *best_;
+    best.other_form = other_form_;
+    if (best.problem.budget_bytes > 0) best.plan = certified(best);
+    best.plan.solve_seconds = cache_.age_seconds();
+    return best;
   }
 
  private:
-  double once_per_step(const CompiledPlan& plan) const {
+  double once_per_step(const Lowered& plan) const {
     return plan.update_seconds / static_cast<double>(micro_steps_);
   }
-  // Per micro-batch, with what is done once per step.
-  double seconds(const CompiledPlan& plan) const { return plan.plan.predicted_seconds + once_per_step(plan); }
-  // No plan of any variant that was tried is faster than this. Where the host updates, that may be more than the problem's bound.
-  void certify(CompiledPlan& best) const {
-    plan::Plan& plan = best.plan;
+  // Of a micro-batch, with its share of what is done once per step.
+  double seconds(const Planned& plan) const { return plan.plan.predicted_seconds + once_per_step(plan); }
+  // With the bound of all variants that were tried. Where the host updates, it may be above the bound of the
+  // problem alone.
+  plan::Plan certified(const Planned& best) const {
+    plan::Plan plan = best.plan;
     const double most = best.host_updated.empty() ? plan.bound_seconds : plan.predicted_seconds;
     plan.bound_seconds = std::clamp(bound_ - once_per_step(best), 0.0, most);
     plan.gap =
         plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
+    return plan;
   }
-  // Without a budget there is nothing to be gained but memory. Packed weights cost nothing where there is
-  // room for them.
-  bool better(const CompiledPlan& plan, const CompiledPlan& than) const {
+  // Without a budget, all that can be gained is memory. Of equally fast plans, the one with more packed weights is
+  // better.
+  bool better(const Planned& plan, const Planned& than) const {
     if (plan.problem.budget_bytes == 0) return plan.plan.arena_bytes < than.plan.arena_bytes;
     const double mine = seconds(plan), other = seconds(than), same = kNothing * other;
     return mine < other - same || (mine <= other + same && packed_bytes(plan) > packed_bytes(than));
   }
-  // One lowering, as it is and with ops in place (nullptr if none can be).
+  // A lowered graph, as it is and with ops in place (nullptr: no op can be).
   struct Ways {
-    explicit Ways(std::shared_ptr<CompiledPlan> lowered) : apart(std::move(lowered)) {
-      auto pairs = std::make_shared<CompiledPlan>(*apart);
-      if (make_in_place(*pairs) > 0) in_place = std::move(pairs);
+    explicit Ways(std::shared_ptr<const Lowered> lowered) : apart(std::move(lowered)) {
+      if (std::optional<Lowered> pairs = with_in_place(*apart))
+        in_place = std::make_shared<const Lowered>(std::move(*pairs));
     }
-    std::shared_ptr<CompiledPlan> apart, in_place;
+    std::shared_ptr<const Lowered> apart, in_place;
   };
 
   void search(const Ways& packed) {
     if (packed.apart->problem.budget_bytes == 0) {
       attempt(packed.apart);
       attempt(packed.in_place);
-      const auto& other = best_ == packed.in_place ? packed.apart : packed.in_place;
-      if (other != nullptr) best_->other_form = std::make_shared<const plan::Problem>(other->problem);
+      const auto& other = best_from_ == packed.in_place ? packed.apart : packed.in_place;
+      if (other != nullptr) other_form_ = std::make_shared<const plan::Problem>(other->problem);
       return;
     }
     if (attempt_whole(packed) || attempt_within_reach(packed)) return;
-    if (within_reach_) return search_rest(Ways(moved(packed.apart, INT64_MAX)));
+    if (within_reach_) return search_rest(Ways(moved(*packed.apart, INT64_MAX)));
     search_rest(packed);
   }
 
@@ -114,8 +116,8 @@ class Variants {
     }
   }
 
-  // All packed weights first: that is the least memory there is, and where it does not fit, no choice does.
-  // Then those that the bytes are better without.
+  // First without any packed weight, which takes the least memory; then without those that are worth less than
+  // their bytes.
   void give_up(const PackedWeightChoices& packed_weights, const Ways& packed) {
     const std::vector<bool> all(packed_weights.choices.size(), true);
     const Ways plain(without(packed_weights, all));
@@ -125,15 +127,14 @@ class Variants {
     attempt(packed.apart);
     attempt(packed.in_place);
     const bool in_place = best_->in_place_ops > 0;
-    const CompiledPlan& like = in_place && packed.in_place != nullptr ? *packed.in_place : *packed.apart;
+    const Lowered& like = in_place && packed.in_place != nullptr ? *packed.in_place : *packed.apart;
     const std::vector<bool> taken = plan::choose(like.problem, packed_weights.choices, cache_);
     if (taken == all || std::find(taken.begin(), taken.end(), true) == taken.end()) return;
-    auto some = without(packed_weights, taken);
-    if (in_place) make_in_place(*some);
-    attempt(std::move(some));
+    const Ways some(without(packed_weights, taken));
+    attempt(in_place && some.in_place != nullptr ? some.in_place : some.apart);
   }
-
-  // Takes the first way that fits its budget with everything kept: cheap to see, and nothing is faster but updates on the host.
+  // Takes the first way that fits its budget with everything kept. That is seen soon, and only updates on the host
+  // are faster.
   bool attempt_whole(const Ways& ways) {
     for (const auto& way : {ways.apart, ways.in_place}) {
       if (way == nullptr) continue;
@@ -149,19 +150,19 @@ class Variants {
     return false;
   }
 
-  // What kernels use where it lives in a tier may live there for nothing: as much of it as lets all else be kept. Where that
-  // is not enough, all of it leaves before anything is given up that costs seconds.
+  // What kernels use in place in a tier costs no seconds there. As much of it is offloaded as lets everything else
+  // be kept. Where that is not enough, all of it is, before anything that costs seconds.
   bool attempt_within_reach(const Ways& ways) {
     for (const auto& way : {ways.apart, ways.in_place}) {
       if (way == nullptr) continue;
       plan::Problem free = way->problem;
       free.budget_bytes = 0;
       const int64_t over = cache_.solve(free).arena_bytes - way->problem.budget_bytes;
-      if (over <= 0) {  // what policies say costs seconds, not the budget
+      if (over <= 0) {  // the seconds are lost to policies, not to the budget
         within_reach_ = false;
         return false;
       }
-      const std::shared_ptr<CompiledPlan> some = moved(way, over);
+      const std::shared_ptr<const Lowered> some = moved(*way, over);
       if (some == nullptr) return false;
       within_reach_ = true;
       if (way->problem.persistent_bytes() - some->problem.persistent_bytes() < over) continue;
@@ -170,112 +171,109 @@ class Variants {
     }
     return false;
   }
-  // nullptr: nothing is within reach.
-  std::shared_ptr<CompiledPlan> moved(const std::shared_ptr<CompiledPlan>& from, int64_t bytes) const {
-    auto plan = std::make_shared<CompiledPlan>(*from);
-    return move_within_reach(*plan, device_, options_, bytes) > 0 ? plan : nullptr;
+  // nullptr: kernels reach nothing that could be offloaded.
+  std::shared_ptr<const Lowered> moved(const Lowered& from, int64_t bytes) const {
+    std::optional<Lowered> plan = with_state_in_reach(from, device_, options_, bytes);
+    return plan ? std::make_shared<const Lowered>(std::move(*plan)) : nullptr;
   }
-  std::shared_ptr<CompiledPlan> lowered(const graph::JointOptions& joint) const {
-    std::shared_ptr<CompiledPlan> plan = again_(joint);
-    if (within_reach_) move_within_reach(*plan, device_, options_, INT64_MAX);
-    return plan;
+  std::shared_ptr<const Lowered> lowered(const graph::JointOptions& joint) const {
+    const std::shared_ptr<const Lowered> plan = again_(joint);
+    const std::shared_ptr<const Lowered> reached = within_reach_ ? moved(*plan, INT64_MAX) : nullptr;
+    return reached != nullptr ? reached : plan;
   }
 
-  // Of the best variant, or, where none fits, of the one that comes closest.
+  // Offloads state, weights and gradients of the best variant, or, where none fits, of the one that comes closest.
   void move_state() {
-    const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest();
+    const std::shared_ptr<const Lowered> from = best_ != nullptr ? best_from_ : closest();
     if (from->problem.links.empty() || from->problem.budget_bytes <= 0) return;
-    const bool may_update_on_host =
-        options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0;
+    const bool may_update_on_host = options_.forced.host_updates == ForcedChoices::When::kWhereFaster &&
+                                    host_memory_rate(device_, options_) > 0;
     if (best_ != nullptr && best_->plan.predicted_seconds <= best_->problem.op_seconds() * (1 + kNothing)) {
       if (may_update_on_host) update_on_host(*from);
       return;
     }
-    if (within_reach_) attempt(std::make_shared<CompiledPlan>(*from), State::kResident, Effort::kWhole);
-    // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
+    if (within_reach_) attempt(from, State::kResident, Effort::kWhole);
+    // Weights and gradients are offloaded, too, where they have to be or the plans found so far are slow, updates
+    // included.
     const double slow = (from->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
-    // Quickly. The one that wins is tried once more with all effort: state alone is then searched for as a whole, a form with homes only
-    // where a quick search finds something faster, or nothing at all.
+    // All are searched quickly; the winner is then searched once more with all effort.
     struct {
-      std::shared_ptr<CompiledPlan> before, found;  // any search
+      std::shared_ptr<const Lowered> from;
+      std::shared_ptr<const Planned> found;
       State state = State::kHomes;
     } winner;
-    const auto attempt_quickly = [&](std::shared_ptr<CompiledPlan> plan, State state) {
-      if (plan == nullptr) return false;  // there is nothing of the kind
-      auto before = std::make_shared<CompiledPlan>(*plan);
+    const auto attempt_quickly = [&](const std::shared_ptr<const Lowered>& plan, State state) {
+      const std::shared_ptr<const Planned> before = best_;
       const bool fits = attempt(plan, state, Effort::kQuick);
-      if (best_ == plan) winner = {std::move(before), std::move(plan), state};
+      if (best_ != before) winner = {plan, best_, state};
       return fits;
     };
     const auto search_winner = [&] {
-      if (winner.found != nullptr && winner.found == best_) attempt(winner.before, winner.state);
+      if (winner.found != nullptr && winner.found == best_) attempt(winner.from, winner.state);
     };
-    // State alone first where that may not be slow, or of few ops, where it is soon found: what is slower is left out then. Else last, as
-    // it seldom is the fastest. Each time quickly; what that finds nothing for is searched for as a whole behind all else, as that
-    // takes long.
+    // State alone comes first where its bound is not slow or the search is short, else last: it seldom wins.
     const bool state_may_leave = !within_reach_ || from->problem.links.size() > 1;
     bool state_alone_tried = false, state_alone_found = false;
     const auto move_state_alone = [&](double below, bool quick = true) {
       const bool goes_on = quick ? !state_alone_tried : !state_alone_found;
       if (!goes_on || !state_may_leave || !offloaded_state_may_pay(*from, model_, micro_steps_, below))
         return;
-      auto plan = std::make_shared<CompiledPlan>(*from);
       state_alone_tried = true;
-      state_alone_found = quick ? attempt_quickly(std::move(plan), State::kOffloaded)
-                                : attempt(std::move(plan), State::kOffloaded, Effort::kWhole);
+      state_alone_found =
+          quick ? attempt_quickly(from, State::kOffloaded) : attempt(from, State::kOffloaded, Effort::kWhole);
     };
     const bool few = from->problem.ops.size() <= kFewOps;
     move_state_alone(few ? std::numeric_limits<double>::infinity() : slow);
-    // First, as what is slower than that need not be searched for.
+    // Early, as the search leaves out what is slower than a known plan.
     if (may_update_on_host) update_on_host(*from);
     if (fastest() <= slow) return search_winner();
     if (!squares_pay(*from, model_, micro_steps_) ||
         !attempt_quickly(forms_.with_squares(*from), State::kHomes))
-      attempt_quickly(std::make_shared<CompiledPlan>(*from), State::kHomes);
-    // The next forward part has ops to hide behind what the update waits for; from's has nothing to wait for.
+      attempt_quickly(from, State::kHomes);
+    // The next forward's ops hide what the update waits for.
     if (best_ != nullptr && may_defer(*from, options_))
       attempt_quickly(forms_.deferred(*from), State::kHomes);
     move_state_alone(fastest());
     search_winner();
-    move_state_alone(fastest(), false);  // what only just fits is found by no quick search
+    move_state_alone(fastest(), false);  // a quick search does not find plans that only just fit
   }
-
-  void update_on_host(const CompiledPlan& from) {
+  void update_on_host(const Lowered& from) {
     try_host_forms({[&](const HostForm& form) { return forms_.on_host(from, form); },
-                    [&](const CompiledPlan& plan, bool states_stay) {
+                    [&](const Lowered& plan, bool states_stay) {
                       return host_bound(plan, device_, options_, states_stay, cache_);
                     },
                     [&](const HostBound& bound) { bound_ = std::min(bound_, bound.seconds()); },
-                    [&](const std::shared_ptr<CompiledPlan>& plan, bool quick) {
-                      return attempt(plan, State::kHomes, quick ? Effort::kQuick : Effort::kWhole);
+                    [&](const std::shared_ptr<const Lowered>& plan, bool quick) {
+                      const bool fits = attempt(plan, State::kHomes, quick ? Effort::kQuick : Effort::kWhole);
+                      return fits ? last_ : nullptr;
                     },
-                    [&](const CompiledPlan& plan) { return seconds(plan); }, staying_share(from), best_});
+                    [&](const Planned& plan) { return seconds(plan); }, staying_share(from), best_});
   }
-  bool update_on_host_always(const CompiledPlan& from) {
+  bool update_on_host_always(const Lowered& from) {
     for (const bool disk : {true, false})
       for (const bool packed : {true, false})
-        if (attempt(forms_.on_host(from, {options_.host_update_share, packed, disk}), State::kHomes))
+        if (attempt(forms_.on_host(from, {options_.forced.host_update_share, packed, disk}), State::kHomes))
           return true;
     return false;
   }
-  // Of those that did not fit, the one whose largest op needs least.
-  std::shared_ptr<CompiledPlan> closest() const {
-    const auto least = [](const std::shared_ptr<CompiledPlan>& plan) {
+  // The problem whose largest op needs the least, of those that no plan was found for.
+  std::shared_ptr<const Lowered> closest() const {
+    const auto least = [](const std::shared_ptr<const Lowered>& plan) {
       return plan::least_bytes(plan->problem, plan::Index(plan->problem));
     };
     return *std::min_element(refused_.begin(), refused_.end(),
                              [&](const auto& a, const auto& b) { return least(a) < least(b); });
   }
 
-  // Weights of a vocabulary in parts, which live in a tier like everything else that may; `whole` has them in one piece.
-  void split(const CompiledPlan& whole) {
+  // Splits the weights of a vocabulary, and offloads what may be. `whole` has them in one piece.
+  void split(const Lowered& whole) {
     if (whole.problem.links.empty()) return;
     graph::JointOptions joint = forms_.without_packed_weights(whole);
     const PartUnits units = parts_(joint);
-    require(!units.empty() || options_.vocabulary_parts <= 1, Code::kUnsupported,
+    require(!units.empty() || options_.forced.vocabulary_parts <= 1, Code::kUnsupported,
             "no weight goes in parts: lookups and the fused loss would have to be all that uses it, on a "
             "backend that makes the same bits of its parts, and in a vocabulary large enough for two");
-    const int64_t given = options_.vocabulary_parts;
+    const int64_t given = options_.forced.vocabulary_parts;
     joint.parts = given > 1 ? choose_parts(whole, units, given)
                             : choose_parts(std::bind_front(&Variants::lowered, this), joint, units);
     if (joint.parts.empty()) return;
@@ -298,28 +296,26 @@ class Variants {
   double fastest() const {
     return best_ != nullptr ? seconds(*best_) : std::numeric_limits<double>::infinity();
   }
-  // Quickly, to see which variant is the best; what only just fits is not found then.
-  // False: it does not fit, not that quickly, or is not faster where weights and gradients leave.
-  bool attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident) {
-    return attempt(std::move(plan), state, state == State::kResident ? Effort::kQuick : Effort::kWhole);
+  // False: no plan fits, a quick search finds none, or none is faster where weights and gradients may be offloaded.
+  bool attempt(const std::shared_ptr<const Lowered>& from) {
+    return attempt(from, State::kResident, Effort::kQuick);
   }
-  // The best plan takes no more than this one's ops alone.
-  bool leads_nowhere(const CompiledPlan& plan) const {
+  // The ops of this problem alone take as long as the best plan.
+  bool leads_nowhere(const Lowered& plan) const {
     if (best_ == nullptr || plan.problem.budget_bytes == 0) return false;
     const double least = plan.problem.op_seconds() + once_per_step(plan);
     return seconds(*best_) <= least * (1 + kNothing) && packed_bytes(plan) <= packed_bytes(*best_);
   }
-  bool attempt(std::shared_ptr<CompiledPlan> plan, State state, Effort effort) {
-    if (plan == nullptr) return false;
-    const plan::Problem& problem = plan->problem;
-    const bool quick = state == State::kResident && effort == Effort::kQuick && problem.budget_bytes > 0;
+  bool attempt(const std::shared_ptr<const Lowered>& from, State state, Effort effort = Effort::kWhole) {
+    if (from == nullptr) return false;  // the form does not exist
+    const plan::Problem& problem = from->problem;
+    const bool offloads = state != State::kResident, hurries = effort == Effort::kQuick;
+    const bool quick = !offloads && hurries && problem.budget_bytes > 0;
     Outcome outcome{Solved::kOver};
-    if (state == State::kHomes) {
-      outcome = solve_with_homes(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
-    } else if (state == State::kOffloaded) {
-      outcome =
-          solve_with_offloaded_state(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
-    } else if (leads_nowhere(*plan)) {
+    if (offloads) {
+      const auto solve = state == State::kHomes ? solve_with_residencies : solve_with_offloaded_state;
+      outcome = solve(*from, device_, options_, cache_, fastest(), hurries);
+    } else if (leads_nowhere(*from)) {
       return true;
     } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {
       // Small problems are searched for all budgets at once, so that more memory is never slower.
@@ -327,26 +323,27 @@ class Variants {
                                             ? cache_.solve_within(problem, problem.budget_bytes)
                                             : cache_.solve_quickly(problem, problem.budget_bytes);
       if (found) {
-        plan->plan = std::move(*found);
-        plan->plan.bound_seconds = cache_.least_seconds(problem, problem.budget_bytes);
-        outcome.solved = Solved::kFits;
+        found->bound_seconds = cache_.least_seconds(problem, problem.budget_bytes);
+        outcome = {Solved::kFits, found->bound_seconds + once_per_step(*from),
+                   std::make_shared<const Planned>(*from, std::move(*found))};
       }
     }
-    const Solved solved = outcome.solved;
-    if (solved == Solved::kOver) (quick ? refused_ : over_budget_).push_back(std::move(plan));
-    if (solved == Solved::kNothing || solved == Solved::kOver) return false;
-    bound_ = std::min(bound_, state != State::kResident ? outcome.least_seconds
-                                                        : plan->plan.bound_seconds + once_per_step(*plan));
-    if (solved == Solved::kSlower) return false;
-    if (best_ != nullptr && !better(*plan, *best_)) return true;
-    best_ = std::move(plan);
+    if (outcome.solved == Solved::kOver)
+      (quick ? refused_ : over_budget_).push_back(offloads ? outcome.plan : from);
+    if (outcome.solved == Solved::kNothing || outcome.solved == Solved::kOver) return false;
+    bound_ = std::min(bound_, outcome.least_seconds);
+    if (outcome.solved == Solved::kSlower) return false;
+    last_ = outcome.plan;
+    if (best_ != nullptr && !better(*last_, *best_)) return true;
+    best_ = last_;
+    best_from_ = from;
     quick_ = quick;
     return true;
   }
-
-  // Names the smallest budget of all that nothing fits. Exact, but only for what a bound does not show to take as much.
+  // Names the smallest budget of all problems that no plan fits. A bound shows for most that it need not be
+  // searched for.
   void refuse() {
-    std::vector<std::pair<int64_t, std::shared_ptr<CompiledPlan>>> plans;
+    std::vector<std::pair<int64_t, std::shared_ptr<const Lowered>>> plans;
     for (auto& plan : std::exchange(over_budget_, {}))
       plans.emplace_back(plan::least_budget(plan->problem), std::move(plan));
     std::stable_sort(plans.begin(), plans.end(),
@@ -363,13 +360,12 @@ class Variants {
     }
   }
 
-  std::shared_ptr<CompiledPlan> without(const PackedWeightChoices& packed_weights,
-                                        const std::vector<bool>& taken) const {
+  std::shared_ptr<const Lowered> without(const PackedWeightChoices& packed_weights,
+                                         const std::vector<bool>& taken) const {
     graph::JointOptions joint = joint_;
     leave_out(packed_weights, taken, joint);
     return lowered(joint);
   }
-
   const Relower& again_;
   const FindParts& parts_;
   const graph::JointOptions& joint_;
@@ -379,21 +375,24 @@ class Variants {
   const int64_t micro_steps_;
   const UpdateForms forms_;
   plan::SolverCache& cache_;
-  std::shared_ptr<CompiledPlan> best_;                  // of those that fit
-  bool quick_ = false;                                  // it was found by a quick search
-  bool within_reach_ = false;                           // all that kernels reach in the tier is there
-  std::vector<std::shared_ptr<CompiledPlan>> refused_;  // that quick searches found nothing for
+  std::shared_ptr<const Planned> last_;       // the last plan that fitted
+  std::shared_ptr<const Planned> best_;       // the best of them
+  std::shared_ptr<const Lowered> best_from_;  // the problem that it solves
+  std::shared_ptr<const plan::Problem> other_form_;
+  bool quick_ = false;         // a quick search found the best plan
+  bool within_reach_ = false;  // all that kernels can use in place in the tier lives there
+  std::vector<std::shared_ptr<const Lowered>> refused_;  // quick searches found nothing for them
   double bound_ = std::numeric_limits<double>::infinity();
-  std::vector<std::shared_ptr<CompiledPlan>> over_budget_;  // nothing fits; their least is not known
-  std::optional<Error> over_;                               // names the least of what is, while none fits
+  std::vector<std::shared_ptr<const Lowered>>
+      over_budget_;            // no plan fits; their smallest budgets are not known
+  std::optional<Error> over_;  // names the smallest budget of those for which it is known
 };
 
 }  // namespace
 
-std::shared_ptr<CompiledPlan> solve_variants(std::shared_ptr<CompiledPlan> lowered, const Relower& again,
-                                             const FindParts& parts, const graph::JointOptions& joint,
-                                             device::Device& device, const PlanOptions& options,
-                                             plan::SolverCache& cache) {
+Planned solve_variants(std::shared_ptr<const Lowered> lowered, const Relower& again, const FindParts& parts,
+                       const graph::JointOptions& joint, device::Device& device, const PlanOptions& options,
+                       plan::SolverCache& cache) {
   return Variants(again, parts, joint, device, options, cache).run(std::move(lowered));
 }
 

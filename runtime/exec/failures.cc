@@ -1,4 +1,5 @@
-// What a session does when a call fails: it goes on as before, or says from then on that it is lost, and the remedy.
+// After a failed call a session either goes on as before, or answers every later call with what was lost and the
+// remedy.
 #include "runtime/exec/fallback.h"
 #include "runtime/exec/loaded.h"
 
@@ -10,7 +11,7 @@ constexpr char kUpdatedInPart[] =
     "are not; "
     "make the session again and restore a checkpoint";
 
-// Where values were changed in part. The call under way still says that memory was refused.
+// Some values were changed and some were not. This call says that memory was refused, later ones what was lost.
 [[noreturn]] void refuse_from_now_on(Store& store, const char* consequence = kUpdatedInPart) {
   store.poison = Error::of_literal(Code::kWrongState, consequence);
   throw Error::of_literal(Code::kOutOfMemory, consequence);
@@ -56,7 +57,7 @@ void Session::poison(const char* consequence) {
     throw;
   } catch (const Error& error) {
     if (error.code() == Code::kOutOfMemory) refuse_from_now_on(*store_, consequence);
-    store_->poison = error;  // which needs no memory
+    store_->poison = error;  // copying an error needs no memory
     store_->poison.emplace(error.code(), cat(error.what(), "; ", consequence));
   } catch (const std::bad_alloc&) {
     refuse_from_now_on(*store_, consequence);
@@ -67,7 +68,7 @@ void Session::poison(const char* consequence) {
 }
 
 void Session::survive_refusal(bool updated, const char* consequence) const {
-  std::optional<Error> told;  // copies of an error need no memory
+  std::optional<Error> told;  // copying an error needs no memory
   try {
     throw;
   } catch (const Error& error) {
@@ -78,7 +79,7 @@ void Session::survive_refusal(bool updated, const char* consequence) const {
     return;
   }
   if (updated || store_->device->poisoned()) return;
-  // The queues keep the refusal. New ones come with the next call that finds memory for them.
+  // The queues repeat the refusal. The next call that finds memory makes new ones.
   store_->must_start = true;
   const Error alone = Error::of_literal(Code::kOutOfMemory, consequence);
   if (!told) throw alone;

@@ -7,15 +7,16 @@
 namespace cairn::engine {
 namespace {
 
-// The programs around a micro-batch find gradients where the other plan leaves them, and work beside them.
+// Gradients of the new plan end elsewhere in the arena. Moves the operands and workspaces of norm, update and
+// packing accordingly.
 void move_gradients(CompiledPlan& rest, const CompiledPlan& from) {
-  settle_gradients(rest);
+  rest.gradient_offsets = gradient_offsets(rest);
   if (rest.gradient_offsets == from.gradient_offsets) return;
   require(!from.streams(), Code::kUnsupported,
           "gradients would lie elsewhere, where optimizer state streams through the device");
-  const CompiledPlan::FreeRange free = from.free_range(), now = rest.free_range();
+  const Placed::FreeRange free = from.free_range(), now = rest.free_range();
   const auto move = [&](int64_t& offset) {
-    // First, as nothing but a gradient lies where a free range without bytes begins.
+    // Gradients come first: a free range without bytes may begin where one lies.
     for (const auto& [value, place] : from.gradient_offsets)
       if (place == offset) return void(offset = rest.gradient_offsets.at(value));
     if (offset == free.offset) offset = now.offset;
@@ -63,7 +64,7 @@ std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier 
   require(rest->plan.value_offsets == plan.plan.value_offsets, Code::kInternal, "a plan without the ",
           kTierNames[static_cast<size_t>(tier)], " tier moves persistent values");
   move_gradients(*rest, plan);
-  assemble(*rest);
+  rest->program() = micro_batch_program(*rest);
   return rest;
 }
 
@@ -71,7 +72,7 @@ bool may_repeat(const CompiledPlan& plan) {
   const graph::JointGraph& joint = *plan.joint;
   return std::none_of(joint.ops().begin(), joint.ops().end(), [&](const graph::JointOp& op) {
     const bool custom = op.code == ops::OpCode::k_custom;
-    // Updates in the midst of backward count once they ran: the session looks.
+    // Updates within backward count once they ran: the session finds out.
     const bool update = op.code == ops::OpCode::k_update || op.code == ops::OpCode::k_grad_scale;
     return (ops::row(op.code).is(ops::EFFECT) && !update) ||
            (custom &&
@@ -86,7 +87,7 @@ std::optional<Error> disk_failure(const CompiledPlan& plan) {
   } catch (const Error& error) {
     if (error.code() == Code::kIo && error.fault() != nullptr && error.fault()->tier == Tier::kDisk)
       return error;
-  } catch (...) {  // of another kind
+  } catch (...) {  // an error of another kind
   }
   return {};
 }

@@ -1,19 +1,18 @@
-// What a session does when a tier fails while it runs: go on with a plan that does without.
+// When a tier fails while a session runs, it goes on with a plan that does without that tier.
 #pragma once
 #include <memory>
 #include <optional>
 
-#include "runtime/compile/program.h"
+#include "runtime/compile/compile.h"
 
 namespace cairn::engine {
 
-// The same graph, kernels and persistent places, planned again without links to `tier`, within the arena that
-// the plan has. Regions that were to offload there are the planner's to decide. Pure. kOverBudget: no such
-// plan fits.
+// The same graph, kernels and persistent values, planned again without links to `tier` and within the arena of the
+// plan. The planner decides for regions that were to offload there. Pure. kOverBudget: no such plan fits.
 std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier tier);
 
-// Whether a micro-batch that was not finished may run once more from its start: no op of it has an effect of
-// its own, gradients apart, or must not run twice.
+// Whether an unfinished micro-batch may run again from its start: none of its ops has an effect other than on
+// gradients, and none must not run twice.
 bool may_repeat(const CompiledPlan& plan);
 
 // From inside a catch block: the error, if it is one of transfers to or from the disk tier that `plan` uses.

@@ -1,5 +1,5 @@
-// A store: the memory, queues and programs that sessions share. Programs have everything resolved to
-// addresses: running one is a walk over an array. Internal to runtime/exec.
+// A store: the memory, queues and programs that sessions share. Programs are resolved to addresses, so that running
+// one is a walk over an array. Internal to runtime/exec.
 #pragma once
 #include <array>
 #include <optional>
@@ -9,21 +9,21 @@
 
 namespace cairn::engine {
 
-// Lets a cancelled run fall through the work it has queued, and takes turns with other sessions of the same
-// plan.
+// Wraps a kernel of a run. Once the run is cancelled, queued kernels do nothing. Sessions of the same plan take
+// turns on the kernel.
 class GuardedKernel : public kernels::Kernel {
  public:
   enum class Cancel : uint8_t {
     kSkips,
-    kSkipsUntilCommit,  // a parameter was updated: from there on nothing is skipped
+    kSkipsUntilCommit,  // skips, unless the run has updated a parameter
     kNever,
   };
   struct Flags {
     const std::atomic<bool>& cancelled;
     std::atomic<bool>& skipped;
-    std::atomic<bool>& added;      // a kernel began to add to what was there before
+    std::atomic<bool>& added;      // a kernel began to add to earlier gradients
     std::atomic<bool>& committed;  // a parameter was updated
-    std::mutex& fate;              // held by who decides between the two
+    std::mutex& fate;              // held by the kernel that decides between skipped and committed
   };
   GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, bool commits, Cancel cancel,
                 const Flags& flags)
@@ -37,8 +37,8 @@ class GuardedKernel : public kernels::Kernel {
   }
 
  private:
-  // Updates may run on another lane than what a cancel skips: once something was skipped none of them is made, and once one is
-  // nothing is skipped.
+  // Updates may run on another queue than the kernels that a cancel skips. A run either updates and skips nothing,
+  // or skips and updates nothing.
   bool skips() const {
     const bool cancelled = cancel_ != Cancel::kNever && flags_.cancelled.load(std::memory_order_relaxed);
     if (!cancelled && !commits_) return false;
@@ -61,7 +61,7 @@ class GuardedKernel : public kernels::Kernel {
   const Flags flags_;
 };
 
-// A kernel of an update, which no cancelling stops: takes turns, and notes that it ran.
+// Wraps a kernel of an update, which no cancel stops. It takes turns as well, and notes that it ran.
 class FinishingKernel : public kernels::Kernel {
  public:
   FinishingKernel(const kernels::Kernel& inner, std::mutex* lock, std::atomic<bool>& ran)
@@ -93,11 +93,12 @@ struct LoadedProgram {
   std::vector<LoadedLaunch> launches;
   std::vector<device::Copy> copies;
   std::vector<std::unique_ptr<device::Event>> events;
-  std::vector<uint8_t> live;  // per range: begun and not ended
+  std::vector<uint8_t> live;  // by range: its bytes are in use
 
-  // On devices that record: the program as one piece of work, for the first micro-batch of a step, for later ones,
-  // which add to gradients, and for those that make deferred updates. Recorded the second time that it runs: kernels are loaded then;
-  // and the third time without what measures, if anything does. One run of kMeasuredEach is measured.
+  // On devices that record, the program as one piece of work. There are three variants: a step's first micro-batch,
+  // later ones, which add to gradients, and those that make deferred updates. The second run is recorded, as
+  // kernels are loaded by then; the third one once more without measuring, if the first recording measures. From
+  // then on one run of kMeasuredEach is measured.
   struct Variant {
     static constexpr int64_t kMeasuredEach = 32;
     int64_t runs = 0;
@@ -105,23 +106,24 @@ struct LoadedProgram {
     bool measures_next() const {
       return (runs - 1) % kMeasuredEach == 0 || measured == nullptr || !measured->measures();
     }
-    std::array<device::TierCount, kTierCount> peaks{};  // of what it brings to life, for the ledger
+    std::array<device::TierCount, kTierCount> peaks{};  // of the bytes that it uses, for the ledger
     bool adds = false, commits = false;                 // as GuardedKernel notes them
   };
   std::array<Variant, 3> variants;
 };
 
-// What one session runs.
+// The programs of one session.
 struct LoadedPlan {
   std::shared_ptr<const CompiledPlan> plan;
-  std::shared_ptr<const CompiledPlan> before;             // it fell back: callers may still hold this one
-  std::vector<std::unique_ptr<kernels::Kernel>> on_team;  // the plan's host_kernels, by number; else nullptr
-  std::vector<std::unique_ptr<kernels::Kernel>> kernels, finishing;  // of runs, of updates
-  std::vector<bool> commits;            // per kernel: it updates a parameter in the midst of a run
+  std::shared_ptr<const CompiledPlan> before;  // the plan until the disk failed, which callers may hold
+  std::vector<std::unique_ptr<kernels::Kernel>>
+      on_team;  // by kernel: on the host's threads, of host_kernels only
+  std::vector<std::unique_ptr<kernels::Kernel>> kernels, finishing;  // by kernel: for runs, for updates
+  std::vector<bool> commits;            // by kernel: it updates a parameter within a run
   std::vector<LoadedProgram> programs;  // by phase
   LoadedProgram fetched_repack;
-  std::vector<int32_t> unwritten;  // inputs that its runs read
-  bool packed_stale = true;        // those that this plan's repacking makes
+  std::vector<int32_t> unwritten;  // inputs that its runs read and nobody wrote
+  bool packed_stale = true;        // the packed weights of this plan have to be made anew
   std::vector<Span> spans;         // of its last traced run
 
   template <class Visit>
@@ -131,38 +133,38 @@ struct LoadedPlan {
   }
 };
 
-// What of a program with deferred updates runs.
+// Which part of a program with deferred updates runs.
 enum class Pass : uint8_t { kWithoutUpdates, kWhole, kUpdatesAlone };
 
 struct Store {
   std::shared_ptr<device::Device> device;
   int64_t taken_before = 0;
   std::vector<LoadedPlan> plans;
-  size_t primary = 0;                // the plan that updates, and repacks what it shares with others
-  bool fetched_packed_stale = true;  // of weights that live in a tier
-  bool squares_known = false;        // the last run left those of all gradients
+  size_t primary = 0;                // the plan whose update runs; it packs the weights that plans share
+  bool fetched_packed_stale = true;  // as packed_stale, of weights that live in a tier
+  bool squares_known = false;        // the last run made the sums of squares of all gradients
   bool update_pending =
-      false;  // deferred ones wait for the next run, or for whoever looks at what they change
-  bool shows_addresses = false;  // the host may look at any time
+      false;  // deferred updates are due: at the next run, or when the host asks for a value that they change
+  bool shows_addresses = false;  // the host has an address of a value that updates change
   Pass pass = Pass::kWithoutUpdates;
 
   device::Ledger ledger;  // of this store: several may share the device
   std::array<std::unique_ptr<device::Block>, kTierCount> blocks;
   std::atomic<bool> cancelled{false};
-  // A kernel of this run was skipped. Copies heed this and not the cancel, which may come behind the last kernel: then the run
-  // is whole, copies and all.
+  // A kernel of this run was skipped. Copies look at this and not at the cancel: if that comes after the last
+  // kernel, the run is complete, its copies included.
   std::atomic<bool> skipped{false};
   std::atomic<bool> finished{false};   // a kernel of this update ran
-  std::atomic<bool> added{false};      // a kernel of this run began to add to what was there before
+  std::atomic<bool> added{false};      // a kernel of this run began to add to earlier gradients
   std::atomic<bool> committed{false};  // a parameter was updated by this run
-  std::mutex fate;                     // GuardedKernel::Flags
+  std::mutex fate;                     // GuardedKernel::Flags::fate
   int64_t persistent_bytes = 0;
-  std::unique_ptr<ThreadTeam> host_team;  // of kernels on the host lane, if a plan has any
+  std::unique_ptr<ThreadTeam> host_team;  // threads of kernels on the host's queue, if a plan has any
   double submit_seconds = 0;              // of the last run
 
-  // Parameters that were never initialised, loaded or written, by name: zeros, from which nothing is to be trained.
+  // The names of parameters that were never initialised, loaded or written. They are zeros; a run on them is refused.
   std::vector<std::string> unwritten;
-  // Room to split parameters' elements into halves, or to round them; nullptr: none is stored in two bytes.
+  // Room to split or round elements of parameters that are stored in two bytes; nullptr: none is.
   static constexpr int64_t kConverted = 1 << 16;  // elements at once
   struct Halves {
     std::array<bf16, kConverted> upper;
@@ -170,10 +172,10 @@ struct Store {
   };
   std::unique_ptr<Halves> halves;
 
-  // Memory was refused and the queues keep that: start() comes before anything else.
+  // Memory was refused, and the queues repeat that error: start() has to come first.
   bool must_start = false;
   std::optional<Error> poison;
-  std::optional<Error> stopped;  // nothing runs any more, but what persists can be read
+  std::optional<Error> stopped;  // nothing runs any more, but persistent values can be read
 
   bool tracing = false;
   struct Traced {
@@ -181,10 +183,10 @@ struct Store {
     int32_t instruction;
     int64_t live_bytes;
   };
-  std::array<std::vector<Traced>, kLaneCount> traced;  // per lane: what was submitted, in order
+  std::array<std::vector<Traced>, kLaneCount> traced;  // by queue: what was submitted, in order
 
-  // Last, so that they end first: their work uses everything above. They fail together, and no other
-  // session's with them.
+  // Declared last, so that they are destroyed first: their work uses everything above. The queues of a group fail
+  // together, and no queue of another store fails with them.
   std::shared_ptr<device::Group> group;
   std::array<std::unique_ptr<device::Queue>, kLaneCount> queues;  // of the lanes that its plans use
 
@@ -202,37 +204,36 @@ struct Store {
   Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on);
   ~Store();
 
-  // New queues, without the poison of those that there were, whose work is drained. Of the processor's, runs ask for no
-  // memory.
+  // Makes new queues in place of failed ones, whose work has ended. Runs need no memory on the processor's queues.
   void start();
-  // Parameters were changed by the run that failed, those that it was to update first or its own.
+  // The run that failed had changed parameters, by the deferred updates or by its own.
   bool updated() const { return committed.load() || (update_pending && finished.load()); }
-  // Ends what is under way, whatever comes of it.
+  // Waits for all work, whether it fails or not.
   void drain();
-  // After drain(): runs these plans from here on, which use no `lost` tier and fit the arena.
+  // After drain(): replaces the plans by these, which do not use the lost tier and fit the arena.
   void change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier lost);
   void take_memory();
-  void load(LoadedPlan& loaded);  // its kernels
-  void resolve();                 // all programs of all plans
+  void load(LoadedPlan& loaded);  // wraps its kernels
+  void resolve();                 // resolves all programs of all plans
   void resolve(const LoadedPlan& of, const Program& program,
                const std::vector<std::unique_ptr<kernels::Kernel>>& with, LoadedProgram& loaded);
-  // Weights on the device were changed: what is packed of them is stale.
+  // Weights on the device were changed: their packed forms have to be made anew.
   void packed_weights_changed() {
     for (LoadedPlan& loaded : plans) loaded.packed_stale = true;
   }
-  // Submits the program's work, instruction by instruction or as a recording. False: cancelled on the way;
-  // all ranges it began have ended.
+  // Submits a program, instruction by instruction or as a recording. False: it was cancelled on the way, and its
+  // ranges have ended.
   bool submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
   bool record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, bool measured,
               const RunKey& key, const std::atomic<bool>& cancelled);
   bool walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
   void end_ranges(LoadedProgram& loaded);
-  size_t works(device::Lane lane) const;  // pieces of work of all programs
+  size_t works(device::Lane lane) const;  // the most work that a queue may hold
   void make_room_for_spans(LoadedPlan& of);
   void collect_spans(LoadedPlan& of, double run_began);
 };
 
-// What a refusal of memory costs.
+// What a refusal of memory means for the session.
 inline constexpr char kBatchIsLost[] =
     "there is no memory for this micro-batch: gradients of its effective batch are lost, parameters and "
     "optimizer state are as before; free something and repeat the effective batch, or make a plan for "
@@ -241,9 +242,9 @@ inline constexpr char kBatchIsLost[] =
 inline constexpr char kAllIsAsBefore[] =
     "there is no memory for this call: the session is as before; free something and call again";
 
-// unwritten.cc: what a store's runs would read and nobody wrote.
+// Values that runs would read and nobody wrote (unwritten.cc).
 void note_unwritten(Store& store);
-// The value was written, up to its last byte; or the host has its address.
+// The value was written up to its last byte, or the host has its address.
 void note_written(Store& store, LoadedPlan& of, int32_t value);
 // kWrongState: names the parameters and inputs that have no values.
 void require_written(const Store& store, const LoadedPlan& of);

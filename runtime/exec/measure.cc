@@ -40,7 +40,7 @@ bool waits_between(const CompiledPlan& plan, const Span& first, const Span& seco
       [](const Instruction& i) { return i.opcode == Opcode::kWait && i.lane == device::Lane::kCompute; });
 }
 
-// Mean seconds from one op's end to the next one's begin.
+// Mean seconds between an op's end and the next op's begin.
 void record_launches(costs::Recorder& recorder, const CompiledPlan& plan, const std::vector<Span>& ops) {
   double sum = 0;
   int64_t count = 0;
@@ -64,7 +64,7 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   std::map<std::string, size_t> met;
   recorder.begin_run();
   const bool update_repacks = plan.joint->grad_scale < 0;
-  double packed_weights = 0;  // that the traced run made for once, and updates make else
+  double packed_weights = 0;  // seconds of packing in the traced run, which updates do in other steps
   for (const Span& span : ops) {
     if (span.phase == graph::kRepack && update_repacks) packed_weights += span.end - span.begin;
     const costs::Query query = query_of(*plan.joint, op_of(plan, span));
@@ -72,7 +72,7 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   }
   recorder.end_run();
   record_launches(recorder, plan, ops);
-  // Where it moves state through the arena, or is part of backward, its time says nothing of other plans.
+  // If the update streams state, or is fused into backward, its seconds say nothing about other plans.
   if (seconds.optimizer > 0 && !plan.streams() && plan.joint->grad_scale < 0) {
     const costs::Query query = optimizer_query(*plan.joint);  // packed weights count as ops of their own
     recorder.add(query, modelled(query), 0, std::max(seconds.optimizer - packed_weights, 0.0));

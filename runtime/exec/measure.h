@@ -1,4 +1,4 @@
-// From the spans of a traced run to costs.
+// Turns the spans of a traced run into costs.
 #pragma once
 #include <string>
 
@@ -7,20 +7,20 @@
 
 namespace cairn::engine {
 
-// How long a step around the run took, as the host measured it. 0: not known, and nothing is recorded of it.
+// Seconds of the step with the traced run, as the host measured them. 0: not known, and not recorded.
 struct StepSeconds {
-  double step = 0;       // the whole step, of one micro-batch
-  double optimizer = 0;  // of it: norm and update, which makes packed weights
+  double step = 0;       // the step, of one micro-batch
+  double optimizer = 0;  // of these, norm and update, which packs weights
 };
 
-// Adds the session's last traced run: seconds of every op, seconds between ops, and what is left of the step
-// when the optimizer and the time from the first op's begin to the last one's end are taken away (packed
-// weights that an update would have made left out): the host's share. kWrongState: there is none.
+// Adds the session's last traced run: the seconds of every op, the seconds between ops, and the host's share, which
+// is the step without the optimizer and without the time between the first op's begin and the last op's end.
+// Packing that an update would have done does not count. kWrongState: no run was traced.
 void record_run(costs::Recorder& recorder, const Session& session, const StepSeconds& seconds);
 
-// Name of an op or, for a copy, of the value it moves; borrowed from the plan.
+// The name of an op or, for a copy, of the value that it moves. It belongs to the plan.
 const std::string& span_name(const CompiledPlan& plan, const Span& span);
-// Tier at the other end of a copy; the device for an op.
+// The tier at the far end of a copy; the device for an op.
 Tier span_tier(const CompiledPlan& plan, const Span& span);
 
 }  // namespace cairn::engine

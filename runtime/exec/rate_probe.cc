@@ -16,34 +16,35 @@ namespace {
 using graph::Graph;
 using graph::ValueId;
 
-// A block of every kind that people train: both norms, products with and without an activation, attention, a gated
+// A model with the ops that people train: both norms, products with and without an activation, attention, a gated
 // unit, rotary positions, a head over a vocabulary.
 struct Size {
   int64_t width, length, batch, vocabulary;
 
   int64_t heads() const { return std::max<int64_t>(1, width / 64); }
   int64_t hidden() const { return 2 * width; }
-  // Of a step, by its products.
+  // FLOPs of a step's products.
   double flops() const {
     return 6 * static_cast<double>(length * batch) * static_cast<double>(width) *
            static_cast<double>(4 * width + 3 * hidden() + vocabulary);
   }
 };
 
-// Of the least one little is computed: it shows what every op, update and hand-over costs by itself.
+// The smallest model computes little: it shows what each op, update and submission costs by itself.
 constexpr Size kLeast{16, 16, 1, 32}, kTiny{64, 64, 1, 256}, kSmall{192, 128, 2, 768};
 constexpr Size kOfProcessors[] = {kLeast, kTiny, kSmall};
-// Products reach their rate where a weight is read for many rows and a row is long.
+// Products reach their full rate with many rows that are long.
 constexpr int64_t kLargeLength = 512, kLargeBatch = 2, kWidths[] = {256, 384, 512, 768};
-constexpr double kLargeSeconds = 0.1;  // of a step
-// What ops of a GPU take is what they take to begin and what grows with them: two sizes tell both.
+constexpr double kLargeSeconds = 0.1;  // of a step of the largest model
+// An op of a GPU takes a time to begin and a time that grows with its size: two sizes tell both.
 constexpr Size kLargeOfGpus{1536, 1024, 8, 8192};
-constexpr double kLongestOfGpus = 2;  // seconds of a step of it, on a GPU that is worth measuring
-// Rounds of one model: at least so many, and more until so many seconds are spent.
+constexpr double kLongestOfGpus =
+    2;  // seconds of a step of the largest model; slower GPUs are not measured with it
+// Rounds of one model: at least kFewestRounds, and more until kRoundsSeconds have passed.
 constexpr int kFewestRounds = 2, kMostRounds = 5;
 constexpr double kRoundsSeconds = 0.06;
 constexpr graph::AmpMode kPrecisions[] = {graph::AmpMode::kOff, graph::AmpMode::kBf16};
-constexpr uint32_t kMicroSteps = 8;  // packed weights pay
+constexpr uint32_t kMicroSteps = 8;  // so many that packed weights are worth their bytes
 constexpr costs::ProbeEffort kLinkEffort{int64_t{32} << 20, 3};
 
 std::shared_ptr<const Graph> graph_of(const Size& size) {
@@ -77,7 +78,7 @@ std::shared_ptr<const Graph> graph_of(const Size& size) {
   return g;
 }
 
-// Numbers of a model's kind; zeros would be a processor's easiest.
+// Numbers as in a trained model: a processor computes zeros faster.
 void fill(Session& session) {
   const graph::JointGraph& joint = *session.plan().joint;
   uint32_t random = 1;
@@ -115,7 +116,7 @@ class RateProbe {
   }
 
  private:
-  // False: others' work disturbs it.
+  // False: other programs disturb the measurement.
   bool processor(costs::Rates& rates) {
     std::vector<Measured> models;
     double seconds_per_flop[std::size(kPrecisions)];
@@ -140,7 +141,7 @@ class RateProbe {
     return true;
   }
 
-  // What it has no memory for is left out.
+  // A model that the device has no memory for is left out.
   bool gpu(costs::Rates& rates) {
     const auto added = [&](const Size& size, graph::AmpMode precision) {
       Measured model(size, precision);
@@ -158,7 +159,7 @@ class RateProbe {
     return !rates.classes.empty();
   }
 
-  // Whether there is memory for it.
+  // True: there is memory for the model.
   template <typename Work>
   static bool fits(const Work& work) {
     try {
@@ -179,7 +180,7 @@ class RateProbe {
     double step_seconds = std::numeric_limits<double>::infinity();  // of the fastest step
   };
 
-  // As large as takes kLargeSeconds; more threads get more rows.
+  // A model whose step takes kLargeSeconds; with more threads it has more rows.
   Size large(double seconds_per_flop) const {
     Size size{kWidths[0], kLargeLength, kLargeBatch, 2 * kWidths[0]};
     for (const int64_t width : kWidths) {
@@ -201,7 +202,8 @@ class RateProbe {
     const double began = now();
     for (int round = 0; round < kMostRounds && (round < kFewestRounds || now() - began < kRoundsSeconds);
          ++round) {
-      StepSeconds whole = {};  // of large models the host's share of a step is lost in their noise
+      StepSeconds whole =
+          {};  // for small models only: the host's share of a large model's step is lost in noise
       if (!large) whole = step(session);
       session.trace(true);
       const StepSeconds traced = step(session);
@@ -220,7 +222,7 @@ class RateProbe {
     return {now() - began, now() - ran};
   }
 
-  // launches: the time between its ops is that of larger models.
+  // launches: the time between ops counts for larger models, too.
   static void add(const Measured& model, costs::Rates& rates, bool launches = true) {
     costs::Profile profile;
     model.recorder->merge_into(profile, costs::Recorder::Estimate::kLeast);

@@ -71,7 +71,8 @@ RunReport Session::run(const RunKey& key) {
   bool complete = false;
   RunReport report;
   if (l.update_pending && index_ != l.primary) make_deferred_updates();
-  const bool adds = plan().joint->has_optimizer();  // to gradients, of which somebody asks the norm
+  const bool adds =
+      plan().joint->has_optimizer();  // the run adds to gradients, whose norm is asked for later
   if (adds) l.squares_known = false;
   try {
     complete = attempt(key);
@@ -100,7 +101,7 @@ RunReport Session::run(const RunKey& key) {
   if (adds) l.squares_known = plan().joint->squares_in_backward;
   if (l.committed.load()) {
     l.packed_weights_changed();
-    // Updates on the host made the packed forms of their weights, and no other weight with one lives in a tier then.
+    // Updates on the host packed their weights, and then no other packed weight lives in a tier.
     l.fetched_packed_stale = !plan().updates_beside_backward();
   }
   if (plan().updates_beside_backward()) leave_updates();
@@ -123,7 +124,7 @@ bool Session::attempt(const RunKey& key) {
     if (!l.submit(primary, primary.fetched_repack, key, l.cancelled)) return false;
     l.each_queue([](device::Queue& queue) { queue.synchronize(); });
   }
-  // What plans share is repacked by the primary one.
+  // The primary plan packs the weights that plans share.
   if (&primary != &own && primary.packed_stale) {
     l.each_queue([](device::Queue& queue) { queue.trace(false); });
     if (!submit(primary, graph::When::kWeightsDirty, key, l.cancelled)) return false;
@@ -138,7 +139,7 @@ bool Session::attempt(const RunKey& key) {
   });
   const double began = now();
   bool complete = !own.packed_stale || submit(own, graph::When::kWeightsDirty, key, l.cancelled);
-  // No cancelling stops deferred updates, nor what brings and takes what they change.
+  // No cancel stops deferred updates and the copies of what they change.
   const bool updates = complete && l.update_pending;
   if (updates) l.pass = Pass::kWhole;
   l.each_queue([&](device::Queue& queue) { queue.skip_copies_while(updates ? nullptr : &l.skipped); });
@@ -172,7 +173,7 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
     std::vector<std::shared_ptr<const CompiledPlan>> rest;
     for (const LoadedPlan& loaded : l.plans) rest.push_back(without_tier(*loaded.plan, Tier::kDisk));
     l.change(std::move(rest), Tier::kDisk);
-  } catch (const std::bad_alloc&) {  // in the midst of the change
+  } catch (const std::bad_alloc&) {  // the change was not completed
     l.stopped =
         Error::of_literal(Code::kIo,
                           "the disk tier failed, and there is no memory to go on without it. Parameters "
@@ -185,7 +186,7 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
     l.start();
     throw *l.stopped;
   }
-  // A first micro-batch writes over all gradients; a later one adds to what cannot be made again here.
+  // A step's first micro-batch overwrites all gradients. A later one adds to gradients that cannot be restored here.
   if (!may_repeat(plan()) || (key.micro > 0 && l.added.load()))
     throw io_error(
         "micro-batch ", key.micro,
@@ -227,8 +228,7 @@ RunReport Session::update(const RunKey& key) {
   if (store_->update_pending && !beside_backward) make_deferred_updates();
   finish(graph::When::kStepIfFinite, key);
   if (!beside_backward) leave_updates();
-  // It repacked what it updated, for its own plan. Where runs update weights, too, the next one repacks
-  // first.
+  // The update packed its weights for its own plan. Where runs update weights as well, the next run packs first.
   const LoadedPlan& primary = store_->plans[store_->primary];
   for (LoadedPlan& loaded : store_->plans)
     if (&loaded != &primary || primary.plan->joint->grad_scale >= 0) loaded.packed_stale = true;

@@ -1,7 +1,7 @@
-// A compiled plan loaded on a device. Arena, tiers' arenas, queues and the values that persist from step to
-// step, on the device or in a tier, belong to a store, which takes all its memory when it is made, nothing
-// later. Sessions of plans that were made together share one: parameters, gradients and optimizer state are
-// the same values in all of them. One thread at a time for all sessions of a store.
+// A compiled plan on a device. The arenas of all tiers, the queues and the persistent values belong to a store,
+// which takes all its memory when it is made. Sessions of plans that were made together share a store: parameters,
+// gradients and optimizer state are the same values in all of them. One thread at a time may use the sessions of a
+// store.
 #pragma once
 #include <array>
 #include <atomic>
@@ -10,42 +10,42 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/compile/program.h"
+#include "runtime/compile/compile.h"
 
 namespace cairn::engine {
 
 struct RunKey {
   uint64_t seed = 0;
   uint64_t step = 0;
-  uint32_t micro = 0;  // index inside the effective batch; 0 overwrites gradients
+  uint32_t micro = 0;  // index within the effective batch; 0 overwrites gradients
 };
 
 struct RunReport {
   double seconds = 0;
   double stall_seconds = 0;  // compute waited for copies
-  // The host handed the work over: all of it, or its recording. Not of update().
+  // The host submitted the work, or its recording. Not known of update().
   double submit_seconds = 0;
-  // Per tier, between it and the device, or the host's updates, which use the disk: what copies moved and how long they took.
-  // A link's use while it is busy is bytes / (rate * busy_seconds).
+  // By tier, the bytes that copies moved and the seconds that they took, to and from the device or the host's
+  // updates. A link's use while it is busy is bytes / (rate * busy_seconds).
   std::array<device::Traffic, kTierCount> out{}, in{};
-  bool fell_back = false;  // the disk failed: this micro-batch ran again, from the plan without it
+  bool fell_back = false;  // the disk failed: this micro-batch ran again, on a plan without it
 };
 
-// One span of work, for traces. Seconds since the run began; instruction: index into the code of the phase's
-// program.
+// A piece of work, for traces. begin, end: seconds since the run began. instruction: index into the code of the
+// phase's program.
 struct Span {
   device::Lane lane;
   double begin, end;
   graph::PhaseIndex phase;
   int32_t instruction;
-  int64_t live_bytes;  // of the device's arena, where it stands in the program
+  int64_t live_bytes;  // bytes of the device's arena in use at this instruction
 };
 
 struct LoadedPlan;
 struct Store;
 
-// kOutOfMemory where all is as before but gradients: what is told already, and that the effective batch is to be
-// repeated. Needs no memory, but tells the latter alone where there is none.
+// kOutOfMemory after which only gradients are lost: adds to `told` that the effective batch is to be repeated.
+// Never fails; without memory it says only the latter.
 Error refused_batch(const Error* told = nullptr) noexcept;
 
 class Session {
@@ -58,7 +58,7 @@ class Session {
   static std::vector<std::shared_ptr<Session>> open(std::vector<std::shared_ptr<const CompiledPlan>> plans,
                                                     std::shared_ptr<device::Device> device);
 
-  const CompiledPlan& plan() const;  // that runs now
+  const CompiledPlan& plan() const;  // the one that runs now
   device::Device& device() const;
   std::shared_ptr<device::Device> device_ptr() const;
   bool shares_store(const Session& other) const { return store_ == other.store_; }
@@ -90,26 +90,24 @@ class Session {
   void parameters_changed();
 
   // One micro-batch: forward and backward, and the updates that the plan fused into it, for which the
-  // hyper-parameters must have been written. Inputs must have been written. kCancelled: stopped at an
-  // instruction boundary; gradients of this step are then undefined (the stepper discards the effective
-  // batch). A failing disk costs the session that tier: it goes on with a plan without it (fallback.h). The
-  // micro-batch runs again and is reported as fell_back, where nothing of it was added to gradients of
-  // earlier ones; else kIo: the effective batch must be repeated, parameters and optimizer state are as
-  // before. Where no such plan fits the arena, this and later runs throw kIo, but values can be read.
-  // kOutOfMemory with no parameter updated: gradients are lost, all else is as before; the session goes on as
-  // soon as there is memory. kWrongState: values that it reads were never written; names them. Any other error
-  // poisons the session: later calls throw the same error, or kWrongState with the remedy where memory was refused once
-  // parameters were updated.
+  // hyper-parameters must have been written. Inputs must have been written. kCancelled: stopped at an instruction
+  // boundary; gradients of this step are then undefined (the stepper discards the effective batch). A failing disk
+  // costs the session that tier: it goes on with a plan without it (fallback.h). The micro-batch runs again and is
+  // reported as fell_back, where nothing of it was added to gradients of earlier ones; else kIo: the effective
+  // batch must be repeated, parameters and optimizer state are as before. Where no such plan fits the arena, this
+  // and later runs throw kIo, but values can be read. kOutOfMemory with no parameter updated: gradients are lost,
+  // all else is as before; the session goes on as soon as there is memory. kWrongState: values that it reads were
+  // never written; names them. Any other error poisons the session: later calls throw the same error, or
+  // kWrongState with the remedy where memory was refused once parameters were updated.
   RunReport run(const RunKey& key);
   // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
   // optimizer.
   double gradient_squares();
   // One optimizer update, with the hyper-parameters written before (JointGraph::hypers). Deferred updates
-  // (JointGraph::updates_deferred) are made by the next run, or as soon as the host reads or writes a parameter, a gradient,
-  // optimizer state or hyper-parameters. Packed weights of
-  // the weights are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails
-  // while optimizer state lives there costs that state: kIo, now and for every later run, says whether
-  // parameters were changed; values on the device can still be read.
+  // (JointGraph::updates_deferred) are made by the next run, or as soon as the host reads or writes a parameter, a
+  // gradient, optimizer state or hyper-parameters. Packed weights of the weights are made on the way. It cannot be
+  // cancelled: once begun it is finished. A disk that fails while optimizer state lives there costs that state:
+  // kIo, now and for every later run, says whether parameters were changed; values on the device can still be read.
   // key: of the step's micro-batches; what is rounded stochastically follows from its seed and step.
   RunReport update(const RunKey& key);
   Tensor tensor(int32_t value) const;  // device tensor of a value that persists there
@@ -139,34 +137,34 @@ class Session {
   Session(std::shared_ptr<Store> store, size_t index);
 
   std::shared_ptr<Store> store_;
-  size_t index_ = 0;  // of its plan in the store
+  size_t index_ = 0;  // its plan, among the store's
 
   LoadedPlan& mine() const;
   bool attempt(const RunKey& key);                       // false: cancelled
   void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
   bool submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop);
   void finish(graph::When when, const RunKey& key);  // phases at the end of a step
-  // Those that are deferred, to the next run: after an update; where updates are fused, after a run.
+  // Leaves deferred updates to the next run: after an update or, where updates are fused, after a run.
   void leave_updates() const;
-  // Those that wait for the next run, without it.
+  // Makes the deferred updates without a run.
   void make_deferred_updates() const;
-  // Submits and waits for what no cancelling stops. kOutOfMemory with nothing updated: all is as before.
+  // Submits and waits for work that no cancel stops. kOutOfMemory with nothing updated: all is as before.
   template <class SubmitAll>
   void submit_whole(const SubmitAll& submit_all) const;
   RunReport report_since(double began);
-  void raise() const;  // throws the session's poison, if there is one
-  void ready() const;  // the same, and gives queues anew to a store that was refused memory; kOutOfMemory
+  void raise() const;        // throws the session's poison, if there is one
+  void ready() const;        // the same, and makes new queues if memory was refused before; kOutOfMemory
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it
-  // From inside a catch block, after Store::drain(). Where memory was refused and nothing was updated, the session goes
-  // on: throws kOutOfMemory with the consequence, a literal. Else it returns.
+  // From inside a catch block, after Store::drain(). Where memory was refused and nothing was updated, the session
+  // goes on: throws kOutOfMemory with the consequence, a literal. Else it returns.
   void survive_refusal(bool updated, const char* consequence) const;
   // From inside a catch block, after copies between runs failed: throws.
   void lose_disk(std::string_view what) const;
 
   // session_values.cc
   const TensorDesc& described(int32_t value) const;
-  const OffloadedPlace* offloaded_place(int32_t value) const;  // nullptr: on the device
-  // Deferred updates read or change it; of hyper-parameters, which the host writes for the next step, only writes count.
+  // Deferred updates read or change it. Reading hyper-parameters does not count: the host writes them for the next
+  // step.
   bool waits_for_updates(int32_t value, bool writes) const;
   void transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const;
 };

@@ -1,5 +1,5 @@
-// The values of a session: those on the device or in a tier within reach are memory, others are reached by copies through
-// the free part of the arena, in which nothing lives between runs.
+// Reads and writes the values of a session. Those on the device, or in a tier that kernels reach, are memory.
+// Others are copied through the free part of the arena, in which nothing lives between runs.
 #include <algorithm>
 
 #include "runtime/base/split.h"
@@ -24,22 +24,16 @@ const TensorDesc& Session::described(int32_t value) const {
   return joint.values[static_cast<size_t>(value)].desc;
 }
 
-const OffloadedPlace* Session::offloaded_place(int32_t value) const {
-  return plan().away(plan().joint->storage(value));
-}
-
 Tensor Session::tensor(int32_t value) const {
   const TensorDesc& desc = described(value);
   const std::string& name = plan().joint->values[static_cast<size_t>(value)].name;
-  const OffloadedPlace* place = offloaded_place(value);
-  require(place == nullptr, Code::kUnsupported, "value '", name, "' lives in the ",
-          place == nullptr ? "" : kTierNames[static_cast<size_t>(place->tier)],
+  const Where place = plan().where(value, Point::kBetween);
+  require(place.on_device(), Code::kUnsupported, "value '", name, "' lives in the ",
+          kTierNames[static_cast<size_t>(place.tier)],
           " tier and has no address on the device; read or write it");
-  const int64_t offset =
-      plan().offset_between_steps(plan().problem_value[static_cast<size_t>(plan().joint->storage(value))]);
-  require(offset >= 0, Code::kInvalidArgument, "value '", name,
+  require(place.offset >= 0, Code::kInvalidArgument, "value '", name,
           "' does not persist: it lives inside a run only");
-  return {desc, store_->arena() + offset};
+  return {desc, store_->arena() + place.offset};
 }
 
 bool Session::waits_for_updates(int32_t value, bool writes) const {
@@ -51,7 +45,7 @@ bool Session::waits_for_updates(int32_t value, bool writes) const {
     case graph::Role::kBackward:
       return false;
     case graph::Role::kScratch:
-      return writes && !plan().updates_beside_backward() &&  // it has copies of them
+      return writes && !plan().updates_beside_backward() &&  // those updates have copies
              std::any_of(joint.hypers.begin(), joint.hypers.end(),
                          [&](const graph::HyperBlock& block) { return block.value == value; });
     default:
@@ -100,7 +94,7 @@ void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) co
   transfer(value, offset, to, bytes, false);
 }
 
-// The host's types are the graph's: a parameter's is what it was declared as, whatever it is stored as.
+// The type of the graph: a parameter is what it was declared as, however it is stored.
 TensorDesc Session::declared(int32_t value) const {
   const TensorDesc& stored = described(value);
   const graph::JointValue& known = plan().joint->values[static_cast<size_t>(value)];
@@ -182,27 +176,27 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
           offset + bytes, ") lies outside");
   if (store_->update_pending && waits_for_updates(value, writes)) make_deferred_updates();
   if (writes && offset + bytes == whole) note_written(*store_, mine(), value);
-  const OffloadedPlace* place = offloaded_place(value);
-  if (place == nullptr) {
+  const Where place = plan().where(value, Point::kBetween);
+  if (place.on_device()) {
     const int64_t here = tensor(value).as<char>() - store_->arena() + offset;
     if (writes) store_->blocks[0]->write(here, host, bytes);
     if (!writes) store_->blocks[0]->read(here, host, bytes);
     return;
   }
   Store& l = *store_;
-  if (l.stopped && place->tier == Tier::kDisk) throw *l.stopped;
+  if (l.stopped && place.tier == Tier::kDisk) throw *l.stopped;
   device::Block* const arena = l.blocks[0].get();
-  device::Block* const tier = l.blocks[static_cast<size_t>(place->tier)].get();
-  if (plan().reaches(place->tier)) {
-    const int64_t far = place->extents.at(0).tier_offset + offset;
+  device::Block* const tier = l.blocks[static_cast<size_t>(place.tier)].get();
+  if (place.in_place()) {
+    const int64_t far = place.offset + offset;
     return writes ? tier->write(far, host, bytes) : tier->read(far, host, bytes);
   }
   device::Queue& queue = l.queue(writes ? device::Lane::kCopyOut : device::Lane::kCopyIn);
   const auto [here, room] = plan().free_range();
-  queue.skip_copies_while(nullptr);  // a cancel is for the next run
+  queue.skip_copies_while(nullptr);  // a cancel only concerns runs
   queue.trace(false);
   try {
-    for (const OffloadedPlace::Extent& extent : place->extents) {
+    for (const OffloadedPlace::Extent& extent : place.extents) {
       const int64_t first = std::max(offset, extent.begin);
       const int64_t last = std::min(offset + bytes, extent.begin + extent.bytes);
       for (int64_t at = first; at < last;) {

@@ -1,12 +1,12 @@
-// A kernel of the processor's registry beside a device of other kernels: on threads of its own, whichever thread the device
-// lends to call it.
+// Runs a kernel of the processor on the store's own threads, next to a device with other kernels. The device's
+// queue calls it on any thread.
 #pragma once
 #include "runtime/base/kernel.h"
 #include "runtime/base/parallel.h"
 
 namespace cairn::engine {
 
-// Here and not in the device, whose plugin has its own thread-locals: what it set would not be what the library's kernels read.
+// This is not the device's work: its plugin has thread-locals of its own, which the library's kernels do not read.
 class TeamKernel final : public kernels::Kernel {
  public:
   TeamKernel(const kernels::Kernel& inner, ThreadTeam& team, int threads)
@@ -18,7 +18,7 @@ class TeamKernel final : public kernels::Kernel {
   }
 
  private:
-  // The thread serves other work, too.
+  // Restores the calling thread, which serves other work as well.
   struct Lent {
     Lent(ThreadTeam& team, int threads) {
       set_thread_team(&team);

@@ -1,4 +1,5 @@
-// What a store's runs would read and nobody wrote: it holds zeros, and a run on them would look like any other.
+// Finds the values that runs would read and nobody wrote. They hold zeros, and a run on them would look like any
+// other.
 #include <algorithm>
 
 #include "runtime/exec/loaded.h"
@@ -6,13 +7,13 @@
 namespace cairn::engine {
 namespace {
 
-constexpr size_t kNamed = 3;  // in a message; the others are counted
+constexpr size_t kNamed = 3;  // a message names so many values and counts the others
 
 const std::string& name_of(const graph::JointGraph& joint, int32_t value) {
   return joint.values[static_cast<size_t>(value)].name;
 }
 
-// Values that an op of the micro-batch reads, by storage.
+// By joint value: an op of the micro-batch reads its storage.
 std::vector<bool> read_by(const graph::JointGraph& joint) {
   std::vector<bool> read(joint.values.size(), false);
   for (const graph::JointOp& op : joint.ops())

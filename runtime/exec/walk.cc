@@ -73,7 +73,7 @@ void Store::load(LoadedPlan& loaded) {
 
 void Store::start() {
   const std::shared_ptr<device::Group> made = device->create_group();
-  decltype(queues) lanes;  // all of them are made before one is taken
+  decltype(queues) lanes;  // if one cannot be made, the old ones stay
   size_t parts = 1;
   for (LoadedPlan& of : plans)
     of.each_program([&](const LoadedProgram& loaded) {
@@ -95,7 +95,7 @@ void Store::start() {
 }
 
 size_t Store::works(device::Lane lane) const {
-  size_t count = 1;  // what brings values to the host and takes them
+  size_t count = 1;  // one for reads and writes of values by the host
   for (const LoadedPlan& of : plans) {
     const auto add = [&](const LoadedProgram& loaded) {
       if (loaded.program == nullptr) return;
@@ -108,7 +108,7 @@ size_t Store::works(device::Lane lane) const {
   return count;
 }
 
-// Of the run that comes: what is noted while it runs, and told after it, needs no memory then.
+// Takes the memory for the spans of the next run, so that noting them during the run needs none.
 void Store::make_room_for_spans(LoadedPlan& of) {
   size_t all = 0;
   for (size_t lane = 0; lane < kLaneCount; ++lane) {
@@ -126,7 +126,7 @@ void Store::drain() {
   each_queue([](device::Queue& queue) {
     try {
       queue.synchronize();
-    } catch (const std::exception&) {  // the same poison
+    } catch (const std::exception&) {  // all queues of the group repeat the first error
     }
   });
 }
@@ -138,7 +138,7 @@ void Store::change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier l
   block.reset();
   for (size_t i = 0; i < plans.size(); ++i) {
     plans[i].before = std::exchange(plans[i].plan, std::move(rest[i]));
-    plans[i].spans.clear();  // they name instructions of the plan before
+    plans[i].spans.clear();  // they refer to instructions of the old plan
   }
   resolve();
   start();
@@ -174,7 +174,7 @@ void Store::take_memory() {
 }
 
 void Store::resolve() {
-  size_t ranges = 1;  // one through which offloaded state is read and written
+  size_t ranges = 1;  // one for reads and writes of offloaded values
   for (LoadedPlan& of : plans) {
     const CompiledPlan& plan = *of.plan;
     of.programs.resize(plan.programs.size());
@@ -226,7 +226,7 @@ void Store::resolve(const LoadedPlan& of, const Program& program,
     call.in_place = launch.in_place;
     call.key.op = launch.random_op;
     const auto kernel = static_cast<size_t>(launch.kernel);
-    // Where a cancel may skip a run's own updates, it does not skip those of the run before.
+    // A cancel may skip the run's own updates, but not those of the previous run.
     const bool whole = launch.deferred && launch.of_update && of.plan->updates_beside_backward();
     loaded.launches.push_back({(whole ? of.finishing : with)[kernel].get(), call, launch.accumulates,
                                launch.first_writer, launch.micro, !whole && commits.at(kernel),
@@ -276,14 +276,14 @@ bool Store::record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant
   }
   ledger.reset_peaks();
   const bool added_before = added.exchange(false), committed_before = committed.exchange(false);
-  const bool skipped_before = skipped.exchange(false);  // of a run before an update
+  const bool skipped_before = skipped.exchange(false);  // by the run before this update
   bool complete = false;
   try {
     complete = walk(of, loaded, key, stop);
   } catch (...) {
     try {
       records_on->end_recording(group);
-    } catch (const Error&) {  // the walk's error says more
+    } catch (const Error&) {  // the error of the walk says more
     }
     throw;
   }
@@ -294,7 +294,8 @@ bool Store::record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant
     ledger.raise_peaks(static_cast<Tier>(t), before[t]);
   }
   auto recording = records_on->end_recording(group);
-  if (!complete || skipped.load()) return false;  // cancelled on the way: parts are missing
+  if (!complete || skipped.load())
+    return false;  // it was cancelled on the way, and the recording is incomplete
   skipped.store(skipped_before);
   (measured ? variant.measured : variant.plain) = std::move(recording);
   return true;

@@ -44,6 +44,7 @@ class SolverCache {
   Plan smallest(const Problem&);
   // kOverBudget, as solve() fails.
   [[noreturn]] void refuse(const Problem&);
+  double age_seconds() const;  // since it was made
 
  private:
   struct Entry;
@@ -53,6 +54,7 @@ class SolverCache {
   template <class Ask>
   auto ask(const Problem&, Ask question);
 
+  const double began_;
   std::vector<std::unique_ptr<Entry>> entries_;  // the one asked for last is first
 };
 

@@ -11,17 +11,17 @@ namespace {
 using graph::JointGraph;
 using graph::Role;
 
-// Nobody but this plan's own norm and update reads them before the next micro-batch writes over them.
-bool may_end(const CompiledPlan& plan) {
+// Only this plan's norm and update read them before the next micro-batch overwrites them.
+bool may_end(const Lowered& plan) {
   const JointGraph& joint = *plan.joint;
   const bool alone = plan.layout == nullptr || plan.layout->plans == 1;
-  // Where updates are fused, those with several writers are left; the host may update others beside backward.
+  // With fused updates, the gradients that are left have several writers, or the host reads them during backward.
   const bool fused_alone = joint.grad_scale < 0 || plan.problem.links.empty();
   return alone && fused_alone && joint.slices.empty() && !joint.updates_deferred && !plan.problem.ops.empty();
 }
 
-// Problem value -> the ops that write it, of gradients that persist.
-std::vector<std::vector<size_t>> writers_of(const CompiledPlan& plan) {
+// By problem value, the ops that write a persistent gradient.
+std::vector<std::vector<size_t>> writers_of(const Lowered& plan) {
   const JointGraph& joint = *plan.joint;
   std::vector<std::vector<size_t>> writers(plan.problem.values.size());
   for (size_t o = 0; o < plan.problem.ops.size(); ++o)
@@ -37,13 +37,13 @@ std::vector<std::vector<size_t>> writers_of(const CompiledPlan& plan) {
 
 }  // namespace
 
-void end_gradients(CompiledPlan& plan, const PlanOptions& options) {
-  if ((options.micro_steps != 1 && !options.fuse_update) || !may_end(plan)) return;
+Lowered end_gradients(Lowered plan, const PlanOptions& options) {
+  if ((options.micro_steps != 1 && !options.fuse_update) || !may_end(plan)) return plan;
   plan::Problem& problem = plan.problem;
   const std::vector<std::vector<size_t>> writers = writers_of(plan);
   plan::Op between;
   for (size_t v = 0; v < writers.size(); ++v) {
-    // What several ops add to would come back over a link as the first one of them left it.
+    // A gradient with several writers would come back over a link with the first one's part only.
     if (writers[v].empty() || (writers[v].size() > 1 && !problem.links.empty())) continue;
     problem.values[v].persistent = false;
     plan::Op& first = problem.ops[writers[v].front()];
@@ -51,19 +51,20 @@ void end_gradients(CompiledPlan& plan, const PlanOptions& options) {
     first.outputs.push_back(static_cast<int32_t>(v));
     between.inputs.push_back(static_cast<int32_t>(v));
   }
-  if (between.inputs.empty()) return;
+  if (between.inputs.empty()) return plan;
   between.name = name_between_steps(problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
-  // There is nothing of it to measure.
+  // The op that stands for norm and update counts as measured.
   if (plan.measured_ops == static_cast<int64_t>(problem.ops.size())) ++plan.measured_ops;
   problem.ops.push_back(std::move(between));
   plan.problem_op.emplace_back();
   plan.gradients_end = true;
+  return plan;
 }
 
-void let_gradients_persist(CompiledPlan& plan) {
-  if (!plan.gradients_end) return;
+Lowered let_gradients_persist(Lowered plan) {
+  if (!plan.gradients_end) return plan;
   plan::Problem& problem = plan.problem;
   for (const int32_t v : problem.ops.back().inputs) {
     problem.values[at(v)].persistent = true;
@@ -74,22 +75,22 @@ void let_gradients_persist(CompiledPlan& plan) {
   problem.ops.pop_back();
   plan.problem_op.pop_back();
   plan.gradients_end = false;
+  return plan;
 }
 
-bool let_gradients_end(CompiledPlan& plan) {
-  if (!may_end(plan)) return false;
+Lowered end_resident_gradients(Lowered plan) {
+  if (!may_end(plan)) return plan;
   const std::vector<std::vector<size_t>> writers = writers_of(plan);
   for (size_t v = 0; v < writers.size(); ++v) {
     plan::Value& value = plan.problem.values[v];
     value.fresh = value.home >= 0 && writers[v].size() == 1;
     plan.gradients_end = plan.gradients_end || value.fresh;
   }
-  return plan.gradients_end;
+  return plan;
 }
 
-void settle_gradients(CompiledPlan& plan) {
-  plan.gradient_offsets.clear();
-  if (!plan.gradients_end) return;
+std::map<int32_t, int64_t> gradient_offsets(const Planned& plan) {
+  if (!plan.gradients_end) return {};
   const plan::Problem& problem = plan.problem;
   std::vector<int64_t> offsets(problem.values.size(), -1);
   for (const plan::Step& step : plan.plan.steps) {
@@ -99,12 +100,9 @@ void settle_gradients(CompiledPlan& plan) {
     for (size_t k = 0; k < made.size() && k < step.offsets.size(); ++k)
       offsets[at(made[k])] = step.offsets[k];
   }
-  for (const int32_t v : problem.ops.back().inputs) plan.gradient_offsets[v] = offsets[at(v)];
-  plan.overwrites_gradients = plan.overwrites_gradients || !plan.gradient_offsets.empty();
-}
-
-plan::Op& op_between_steps(CompiledPlan& plan) {
-  return plan.gradients_end ? plan.problem.ops.back() : plan.problem.ops.front();
+  std::map<int32_t, int64_t> found;
+  for (const int32_t v : problem.ops.back().inputs) found[v] = offsets[at(v)];
+  return found;
 }
 
 }  // namespace cairn::engine

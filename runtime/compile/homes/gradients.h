@@ -1,25 +1,24 @@
-// Gradients of plans for one micro-batch per update: values that come to life where backward writes them first, live through
-// the norm and the update, and are dead during the next forward. Others persist, as micro-batches add to them.
+// Gradients of plans for one micro-batch per update. They come to life where backward writes them first, live until
+// norm and update are done, and take no memory in the next forward. Other gradients persist, as micro-batches add
+// to them.
 #pragma once
-#include "runtime/compile/program.h"
+#include "runtime/compile/stages.h"
 
 namespace cairn::engine {
 
-// Makes every gradient that may be such a value one, and puts an op behind the problem that stands for what the norm and the
-// update need on the device. Not where another program of the store, the next forward part or the host uses them.
-void end_gradients(CompiledPlan& plan, const PlanOptions& options);
+// Every gradient that can, ends with the step: the problem gets a last op that reads them and stands for what norm
+// and update need on the device. Not where another program of the store, the next forward or the host uses
+// gradients.
+Lowered end_gradients(Lowered plan, const PlanOptions& options);
 
-// The other way: all of them persist.
-void let_gradients_persist(CompiledPlan& plan);
+// The other way round: all gradients persist.
+Lowered let_gradients_persist(Lowered plan);
 
-// Of those with a home: what stays on the device does so from backward to the last op only, which the caller puts behind the problem.
-// False: none does.
-bool let_gradients_end(CompiledPlan& plan);
+// Of gradients that may live in a tier: those that stay on the device do so from backward to the last op only. The
+// caller puts that op behind the problem where Lowered::gradients_end says so.
+Lowered end_resident_gradients(Lowered plan);
 
-// plan.plan is there: where the gradients lie behind it.
-void settle_gradients(CompiledPlan& plan);
-
-// The op that stands for what the programs around a micro-batch need on the device; the problem has ops.
-plan::Op& op_between_steps(CompiledPlan& plan);
+// Where the gradients that end lie after the plan's last step, by problem value.
+std::map<int32_t, int64_t> gradient_offsets(const Planned& plan);
 
 }  // namespace cairn::engine

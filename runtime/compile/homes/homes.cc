@@ -16,7 +16,7 @@ namespace {
 using graph::JointOp;
 using graph::Role;
 
-int64_t aligned(const CompiledPlan& plan, int32_t value) {
+int64_t aligned(const Lowered& plan, int32_t value) {
   return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
 }
 
@@ -25,8 +25,9 @@ bool may_leave(Role role) {
          role == Role::kOptimizer || role == Role::kLow;
 }
 
-// Parts of a weight live in one tier, where they make up the whole. False: none has room for one of them.
-bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
+// All slices of a weight live in one tier, where they make up the weight. False: no tier has room for one of the
+// weights.
+bool give_slices_homes(Lowered& plan, std::vector<int64_t>& room) {
   for (const graph::Slices& slices : plan.joint->slices) {
     if (plan.offloaded.contains(slices.whole)) continue;
     const int64_t bytes = aligned(plan, slices.whole);
@@ -45,9 +46,9 @@ bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   return true;
 }
 
-// What the host updates lives where it does that, and may not stay. With a disk, the host's room is for weights first: they
-// are fetched twice.
-bool give_host_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
+// Weights, packed weights and gradients of updates on the host live on the host tier, and may not stay on the device.
+// If a disk takes the rest, weights have the host's room first: they are fetched twice.
+bool give_host_homes(Lowered& plan, std::vector<int64_t>& room) {
   if (plan.host_updated.empty()) return false;
   std::vector<int32_t> weights, gradients;
   each_on_host(plan, [&](const JointOp& update) {
@@ -68,17 +69,8 @@ bool give_host_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   return true;
 }
 
-// By problem value: an op of the micro-batch reads or changes it.
-std::vector<bool> used_by_ops(const plan::Problem& problem) {
-  std::vector<bool> used(problem.values.size(), false);
-  for (const plan::Op& op : problem.ops)
-    for (const auto* list : {&op.inputs, &op.outputs})
-      for (const int32_t v : *list) used[at(v)] = true;
-  return used;
-}
-
-// Roles in the order in which they come, the values of each one so that those which find room in the first tier are spread over all of
-// them: so each link has something to carry all the time.
+// Orders values by role, and spreads those of a role that find room in the first tier over all of them. So every link
+// has work all the time.
 std::vector<size_t> spread_by_role(const graph::JointGraph& joint, const std::vector<size_t>& values) {
   std::vector<std::pair<Role, std::vector<size_t>>> roles;
   for (const size_t v : values) {
@@ -93,16 +85,16 @@ std::vector<size_t> spread_by_role(const graph::JointGraph& joint, const std::ve
   return order;
 }
 
-// False: nothing has a home.
-bool find_homes(CompiledPlan& plan) {
-  if (plan.link_tier.empty()) return false;
+// The problem with every value that may live in a tier. Nothing: there is none.
+std::optional<Lowered> find_residencies(Lowered plan) {
+  if (plan.link_tier.empty()) return {};
   const graph::JointGraph& joint = *plan.joint;
   plan::Problem& problem = plan.problem;
   const std::vector<bool> used = used_by_ops(problem);
   std::vector<int64_t> room;
   for (const plan::Link& link : problem.links) room.push_back(link.capacity_bytes);
   bool any = !joint.slices.empty();
-  if (!give_slices_homes(plan, room)) return false;
+  if (!give_slices_homes(plan, room)) return {};
   any = give_host_homes(plan, room) || any;
   std::vector<size_t> leaving;
   for (size_t v = 0; v < plan.problem_value.size(); ++v) {
@@ -122,12 +114,14 @@ bool find_homes(CompiledPlan& plan) {
     plan.homes[static_cast<int32_t>(v)] = {plan.link_tier[at(value.home)], {}};
     any = true;
   }
-  return any;
+  if (!any) return {};
+  return plan;
 }
 
-// Ops of a lowered problem have what persists and is changed as inputs: now as outputs, too, where it has a home.
-// What is written over in every micro-batch, as there is but one, or as the host adds them up, need not be fetched for that.
-void mark_changes(CompiledPlan& plan) {
+// An op has persistent values that it changes as inputs. Of those that may live in a tier, they become outputs as
+// well. They are no inputs any more if every micro-batch overwrites them, as a step has only one or the host sums
+// them: then they need not be fetched.
+Lowered mark_changes(Lowered plan) {
   const graph::JointGraph& joint = *plan.joint;
   std::erase_if(plan.host_added, [&](const auto& added) {
     const plan::Value& value = plan.problem.values[at(plan.problem_value[at(added.first)])];
@@ -148,15 +142,16 @@ void mark_changes(CompiledPlan& plan) {
       }
     }
   }
+  return plan;
 }
 
 }  // namespace
 
-std::vector<int64_t> bytes_with_homes(const CompiledPlan& plan) {
-  CompiledPlan given = plan;
+std::vector<int64_t> residency_bytes(const Lowered& plan) {
   std::vector<int64_t> bytes(plan.problem.links.size(), 0);
-  if (!find_homes(given)) return bytes;
-  for (const plan::Value& value : given.problem.values)
+  const std::optional<Lowered> given = find_residencies(plan);
+  if (!given) return bytes;
+  for (const plan::Value& value : given->problem.values)
     if (value.home >= 0) bytes[at(value.home)] += value.bytes;
   return bytes;
 }
@@ -168,32 +163,34 @@ std::string name_between_steps(const plan::Problem& problem) {
   return name;
 }
 
-bool give_homes(CompiledPlan& plan, bool overwrites_gradients, bool ends_gradients) {
-  if (!find_homes(plan)) return false;
+std::optional<Lowered> with_residencies(Lowered from, bool overwrites_gradients, bool ends_gradients) {
+  std::optional<Lowered> found = find_residencies(std::move(from));
+  if (!found) return {};
+  Lowered plan = std::move(*found);
   const graph::JointGraph& joint = *plan.joint;
-  plan::Problem& problem = plan.problem;
   plan.overwrites_gradients =
       overwrites_gradients && std::any_of(plan.homes.begin(), plan.homes.end(), [&](const auto& home) {
         return joint.values[at(home.first)].role == Role::kGradient;
       });
-  mark_changes(plan);
+  plan = mark_changes(std::move(plan));
   plan::Op between;
-  between.name = name_between_steps(problem);
+  between.name = name_between_steps(plan.problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
-  if (overwrites_gradients && ends_gradients &&
-      let_gradients_end(plan)) {  // behind backward they are there, too
+  if (overwrites_gradients && ends_gradients) plan = end_resident_gradients(std::move(plan));
+  plan::Problem& problem = plan.problem;
+  if (plan.gradients_end) {  // gradients are still there after backward
     problem.ops.push_back(std::move(between));
     plan.problem_op.emplace_back();
-    return true;
+    return plan;
   }
   problem.ops.insert(problem.ops.begin(), std::move(between));
   plan.problem_op.insert(plan.problem_op.begin(), std::vector<int32_t>());
   ++problem.backward_begin;
-  return true;
+  return plan;
 }
 
-std::optional<SquaresChunks> squares_chunks(const CompiledPlan& plan, int32_t gradient) {
+std::optional<SquaresChunks> squares_chunks(const Lowered& plan, int32_t gradient) {
   const TensorDesc& desc = plan.joint->values[at(gradient)].desc;
   if (plan.joint->slices_of(gradient) == nullptr || desc.dtype != DType::kF32 ||
       plan.registry->squares_chunk == nullptr)
@@ -208,12 +205,13 @@ std::optional<SquaresChunks> squares_chunks(const CompiledPlan& plan, int32_t gr
   return chunks;
 }
 
-int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient) {
+int64_t norm_bytes(const Lowered& plan, int32_t gradient) {
   const std::optional<SquaresChunks> chunks = squares_chunks(plan, gradient);
   return chunks ? chunks->bytes() : aligned(plan, gradient);
 }
 
-void settle_homes(CompiledPlan& plan) {
+Planned with_solved_residencies(Lowered lowered, plan::Plan solved) {
+  Planned plan(std::move(lowered), std::move(solved));
   const plan::Problem before = plan.problem;
   std::vector<bool> away;
   for (const int64_t place : plan.plan.home_offsets) away.push_back(place >= 0);
@@ -231,10 +229,11 @@ void settle_homes(CompiledPlan& plan) {
   };
   std::erase_if(plan.homes, stays);
   std::erase_if(plan.host_added, stays);
+  return plan;
 }
 
-void share_homes(CompiledPlan& plan, const CompiledPlan& primary) {
-  if (primary.homes.empty()) return;
+Lowered with_residencies_of(const Placed& primary, Lowered plan) {
+  if (primary.homes.empty()) return plan;
   const StoreLayout& layout = *plan.layout;
   for (size_t e = 0; e < layout.values.size(); ++e) {
     const int32_t from = primary.layout_value[e], to = plan.layout_value[e];
@@ -250,23 +249,23 @@ void share_homes(CompiledPlan& plan, const CompiledPlan& primary) {
     if (entry_of[v] >= 0 && places.contains(entry_of[v]))
       plan.homes[static_cast<int32_t>(v)] = *places.at(entry_of[v]);
   plan.overwrites_gradients = primary.overwrites_gradients;
-  mark_changes(plan);
+  return mark_changes(std::move(plan));
 }
 
-WholeValues whole_values(const CompiledPlan& plan, const JointOp& update) {
+WholeValues whole_values(const Lowered& plan, const JointOp& update) {
   WholeValues whole;
   if (plan.on_host(update)) return whole;
   const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
   if (!streams_in_parts(plan, update)) {
-    if (plan.streamed(weight) != nullptr) {
+    if (plan.streamed(weight)) {
       whole.fetched.push_back(weight);
       whole.leaving.push_back(weight);
     }
-    if (plan.streamed(gradient) != nullptr) whole.fetched.push_back(gradient);
+    if (plan.streamed(gradient)) whole.fetched.push_back(gradient);
   }
   for (const int32_t i : packed_weights_of(*plan.joint, weight)) {
     const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0];
-    if (plan.streamed(packed) == nullptr) continue;
+    if (!plan.streamed(packed)) continue;
     whole.made.push_back(packed);
     whole.leaving.push_back(packed);
   }
@@ -275,31 +274,30 @@ WholeValues whole_values(const CompiledPlan& plan, const JointOp& update) {
   return whole;
 }
 
-bool streams_in_parts(const CompiledPlan& plan, const JointOp& update) {
+bool streams_in_parts(const Lowered& plan, const JointOp& update) {
   if (plan.on_host(update)) return false;
   const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
-  const auto fetched = [&](int32_t v) { return plan.homes.contains(v) && plan.streamed(v) != nullptr; };
+  const auto fetched = [&](int32_t v) { return plan.homes.contains(v) && plan.streamed(v); };
   if (!fetched(weight) && !fetched(gradient)) return false;
   if (!packed_weights_of(*plan.joint, weight).empty()) return false;
   if (!ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE)) return false;
   for (const int32_t state : states_of(update)) {
-    if (plan.away(state) == nullptr) return false;
+    if (plan.where(state, Point::kDeviceUpdate).on_device()) return false;
     for (const graph::State& known : plan.joint->states)
       if (known.value == state && !known.splits) return false;
   }
   return true;
 }
 
-int64_t packing_bytes(const CompiledPlan& plan, int32_t weight) {
-  int64_t bytes = plan.streamed(weight) != nullptr ? aligned(plan, weight) : 0;
+int64_t packing_bytes(const Lowered& plan, int32_t weight) {
+  int64_t bytes = plan.streamed(weight) ? aligned(plan, weight) : 0;
   for (const int32_t i : packed_weights_of(*plan.joint, weight))
-    if (const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0];
-        plan.streamed(packed) != nullptr)
+    if (const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0]; plan.streamed(packed))
       bytes += aligned(plan, packed);
   return bytes;
 }
 
-int64_t between_steps_bytes(const CompiledPlan& plan) {
+int64_t between_steps_bytes(const Lowered& plan) {
   const graph::JointGraph& joint = *plan.joint;
   const auto workspace = [&](graph::PhaseIndex phase) {
     int64_t most = 0;
@@ -310,7 +308,7 @@ int64_t between_steps_bytes(const CompiledPlan& plan) {
   int64_t whole = 0, packing = 0, gradient = 0;
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     whole = std::max(whole, whole_values(plan, update).bytes);
-    if (plan.streamed(update.in[update_op::kGrad]) != nullptr)
+    if (plan.streamed(update.in[update_op::kGrad]))
       gradient = std::max(gradient, norm_bytes(plan, update.in[update_op::kGrad]));
   }
   for (const JointOp& repack : joint.ops(graph::kRepack))
@@ -320,7 +318,7 @@ int64_t between_steps_bytes(const CompiledPlan& plan) {
                   workspace(graph::kGradientNorm) + gradient);
 }
 
-void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
+Lowered without_values(Lowered plan, const std::vector<bool>& gone) {
   std::vector<int32_t> now(gone.size(), -1);
   std::vector<plan::Value> values;
   for (size_t v = 0; v < gone.size(); ++v) {
@@ -337,6 +335,7 @@ void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
       for (int32_t& v : *list) move(v);
       std::erase(*list, -1);
     }
+  return plan;
 }
 
 }  // namespace cairn::engine

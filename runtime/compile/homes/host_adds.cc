@@ -11,12 +11,12 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
-using Where = PlanOptions::Defer;
+using When = ForcedChoices::When;
 
-// Of less, what it takes to begin a sum on the host is more than fetching it.
+// Starting the sum of a smaller gradient on the host takes longer than fetching the gradient.
 constexpr int64_t kWorthAdding = 256 << 10;
 
-// acc += x, of which both lie on the host.
+// acc += x, both on the host tier.
 JointOp sum_of(const graph::JointValue& gradient) {
   JointOp op;
   op.code = ops::OpCode::k_accumulate;
@@ -32,19 +32,19 @@ Operands operands_of(const TensorDesc& in, const TensorDesc& out) {
   return operands;
 }
 
-// What a sum of squares on the host asks for to have the device's bits; nothing: it cannot.
+// The attributes of a sum of squares on the host that make the device's bits. Nothing: the host cannot make them.
 std::optional<Attrs> squares_order(const kernels::Registry& registry) {
   if (registry.squares_threads > 0) return Attrs{{"threads", int64_t{registry.squares_threads}}};
   if (registry.squares_chunk == kernels::cpu_registry().squares_chunk) return Attrs{};
   return std::nullopt;
 }
-// Of what the host added up; -1 where backward has none.
+// The value of a gradient's sum of squares; -1: backward makes none.
 int32_t squares_of(const graph::JointGraph& joint, int32_t gradient) {
   for (const graph::ParameterSlot& slot : joint.parameters)
     if (slot.gradient == gradient) return joint.squares_in_backward ? slot.squares : -1;
   return -1;
 }
-JointOp squares_op(const CompiledPlan& plan, const graph::JointValue& gradient) {
+JointOp squares_op(const Lowered& plan, const graph::JointValue& gradient) {
   JointOp op;
   op.code = ops::OpCode::k_sum_squares;
   op.name = gradient.name;
@@ -52,27 +52,27 @@ JointOp squares_op(const CompiledPlan& plan, const graph::JointValue& gradient) 
   return op;
 }
 
-// Its kernels make the whole of a gradient and add it once.
+// The op makes all of a gradient and adds it once.
 bool adds_once(const JointOp& op, size_t out) {
   return (op.code == ops::OpCode::k_linear_grad_weight && out == 0) || op.code == ops::OpCode::k_accumulate;
 }
 
-// A gradient that the host may add to, and when backward has made it, in seconds of the ops from the first one on.
+// A gradient that the host may sum. made: the seconds of the ops up to the one that makes it.
 struct Summand {
   int32_t gradient;
   double made;
 };
 
-// In the order in which backward makes them.
-std::vector<Summand> candidates(const CompiledPlan& plan, const device::Device& device,
+// The gradients that the host may sum, in the order in which backward makes them.
+std::vector<Summand> candidates(const Lowered& plan, const device::Device& device,
                                 const PlanOptions& options) {
   const graph::JointGraph& joint = *plan.joint;
-  if (options.host_adds == Where::kNever || options.micro_steps <= 1 || joint.grad_scale >= 0 ||
+  if (options.forced.host_adds == When::kNever || options.micro_steps <= 1 || joint.grad_scale >= 0 ||
       link_to(plan, Tier::kHost) == plan.link_tier.size() || plan.reaches(Tier::kHost) ||
       !joint.slices.empty() || joint.updates_deferred ||
       (joint.squares_in_backward && !squares_order(*plan.registry)))
     return {};
-  const bool always = options.host_adds == Where::kAlways;
+  const bool always = options.forced.host_adds == When::kAlways;
   if (!always && host_memory_rate(device, options) <= 0) return {};
   std::vector<int32_t> uses(joint.values.size());
   for (const JointOp& op : joint.ops())
@@ -103,26 +103,27 @@ std::vector<Summand> candidates(const CompiledPlan& plan, const device::Device& 
   return found;
 }
 
-// Through the host's memory: what comes over the link is written and read, the sum read and written, and read for its squares.
-double seconds_of(const CompiledPlan& plan, int32_t gradient) {
+// Each byte passes through the host's memory four times: the gradient that arrives is written and read, the sum is
+// read and written. With squares it is read once more.
+double seconds_of(const Lowered& plan, int32_t gradient) {
   const double rate = plan.host_memory_bytes_per_second, passes = plan.joint->squares_in_backward ? 5 : 4;
   return rate > 0 ? passes * static_cast<double>(stored_bytes(*plan.joint, gradient)) / rate : 0;
 }
 
 }  // namespace
 
-HostAddCount choose_host_adds(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
-                              double stretch) {
+WithHostAdds with_host_adds(Lowered plan, const device::Device& device, const PlanOptions& options,
+                            double stretch) {
   plan.host_added.clear();
   const std::vector<Summand> all = candidates(plan, device, options);
-  if (all.empty()) return {};
+  if (all.empty()) return {std::move(plan)};
   plan.host_memory_bytes_per_second = host_memory_rate(device, options);
   const double end = plan.problem.op_seconds() * stretch;
   double now = 0;
   int64_t largest = 0, sum = 0, workspace = 0;
   for (const Summand& c : all) {
     const double then = std::max(now, c.made * stretch) + seconds_of(plan, c.gradient);
-    if (options.host_adds != Where::kAlways && then > end) continue;
+    if (options.forced.host_adds != When::kAlways && then > end) continue;
     now = then;
     HostAdd& add = plan.host_added[c.gradient] = {};
     add.squares_value = squares_of(*plan.joint, c.gradient);
@@ -138,8 +139,8 @@ HostAddCount choose_host_adds(CompiledPlan& plan, const device::Device& device, 
     largest = std::max(largest, stored_bytes(*plan.joint, c.gradient));
     sum += align_up(stored_bytes(*plan.joint, c.gradient), kPageBytes);
   }
-  if (plan.host_added.empty()) return {0, all.size()};
-  // One is added while the next one comes.
+  if (plan.host_added.empty()) return {std::move(plan), 0, all.size()};
+  // The host adds one gradient while the next one arrives.
   plan.add_ring_bytes = std::min(2 * align_up(largest, kPageBytes), sum);
   plan.add_workspace_bytes = align_up(workspace, kAlignment);
   const auto numbers = static_cast<int64_t>(plan.host_added.size()) * kAlignment;
@@ -147,18 +148,19 @@ HostAddCount choose_host_adds(CompiledPlan& plan, const device::Device& device, 
   int64_t& capacity = plan.problem.links[link_to(plan, Tier::kHost)].capacity_bytes;
   if (capacity < bytes) {
     plan.host_added.clear();
-    return {0, all.size()};
+    return {std::move(plan), 0, all.size()};
   }
   capacity -= bytes;
-  return {plan.host_added.size(), all.size()};
+  const size_t chosen = plan.host_added.size();
+  return {std::move(plan), chosen, all.size()};
 }
 
-double host_add_wait_seconds(const CompiledPlan& plan) {
+double host_add_wait_seconds(const Planned& plan) {
   if (plan.host_added.empty()) return 0;
   std::vector<int32_t> gradient(plan.problem.values.size(), -1);
   for (const auto& [value, add] : plan.host_added) gradient[at(plan.problem_value[at(value)])] = value;
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
-  std::vector<std::pair<double, int32_t>> sent;  // when, what
+  std::vector<std::pair<double, int32_t>> sent;  // seconds, gradient
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
     const plan::Step& step = plan.plan.steps[s];
     if (step.kind == plan::StepKind::kOut && gradient[at(step.index)] >= 0)
@@ -170,8 +172,9 @@ double host_add_wait_seconds(const CompiledPlan& plan) {
   return std::max(0.0, now - line.seconds);
 }
 
-void make_host_adds(CompiledPlan& plan, KernelMaker& maker) {
-  for (auto& [value, add] : plan.host_added) {
+std::map<int32_t, HostAdd> host_adds_with_kernels(const Lowered& plan, KernelMaker& maker) {
+  std::map<int32_t, HostAdd> adds = plan.host_added;
+  for (auto& [value, add] : adds) {
     const graph::JointValue& gradient = plan.joint->values[at(value)];
     add.add = maker.make_on_host(sum_of(gradient), operands_of(gradient.desc, gradient.desc));
     if (add.squares_value >= 0)
@@ -179,6 +182,7 @@ void make_host_adds(CompiledPlan& plan, KernelMaker& maker) {
           maker.make_on_host(squares_op(plan, gradient),
                              operands_of(gradient.desc, plan.joint->values[at(add.squares_value)].desc));
   }
+  return adds;
 }
 
 }  // namespace cairn::engine

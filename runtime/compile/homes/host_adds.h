@@ -1,27 +1,30 @@
-// Sums of gradients by the host's processors, where the gradient lives, beside a device whose kernels do not reach it: of
-// several micro-batches per update, each sends its own gradient, and nothing comes back to be added to. The first one of a step
-// writes it where the gradient lives; what later ones send waits in a ring of the host tier for the host's lane, which adds it. So the link
-// carries what it does with one micro-batch per update. Only gradients that one op makes, in one piece: the host then adds what the
-// device would add, with the same rounding. (A GPU's library may split a product's sum and add to the gradient part by
-// part: its last bits may then differ from those of a plan that adds on the device.)
+// Gradients summed by the host's processors, beside a device that does not let its kernels reach the host tier.
+// With several micro-batches per update, each one sends its own gradient, and nothing comes back to be added to:
+// the link carries what it does with one micro-batch per update. The first micro-batch of a step writes the
+// gradient where it lives. What later ones send waits in a ring of the host tier until the host's lane adds it.
+// Only gradients that one op makes in one piece: the host then adds what the device would add, with the same
+// rounding. (A GPU's library may split a product's sum and add to the gradient part by part. Its last bits may then
+// differ from those of a plan that adds on the device.)
 #pragma once
 #include "runtime/base/checked.h"
 #include "runtime/compile/kernel_maker.h"
 
 namespace cairn::engine {
 
-struct HostAddCount {
-  size_t chosen = 0, all = 0;  // of all that the host could add to
+struct WithHostAdds {
+  Lowered plan;
+  size_t chosen = 0, all = 0;  // gradients, of all that the host could sum
 };
-// Fills CompiledPlan::host_added, before homes are given: gradients in the order in which backward makes them, as long as the host
-// ends with backward. A micro-batch is taken to be `stretch` times as long as its ops. With Defer::kAlways all that may be.
-HostAddCount choose_host_adds(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
-                              double stretch);
+// Chooses Lowered::host_added, before residencies are given: gradients in the order in which backward makes them,
+// as long as the host ends with backward. A micro-batch is taken to last `stretch` times as long as its ops. With
+// When::kAlways: all that may be.
+WithHostAdds with_host_adds(Lowered plan, const device::Device& device, const PlanOptions& options,
+                            double stretch);
 
-// Seconds by which a later micro-batch is longer than the plan because the last sum ends behind it.
-double host_add_wait_seconds(const CompiledPlan& plan);
+// Seconds by which a later micro-batch takes longer than planned because the last sum ends after it.
+double host_add_wait_seconds(const Planned& plan);
 
-// CompiledPlan::HostAdd's kernels.
-void make_host_adds(CompiledPlan& plan, KernelMaker& maker);
+// Lowered::host_added, with its kernels.
+std::map<int32_t, HostAdd> host_adds_with_kernels(const Lowered& plan, KernelMaker& maker);
 
 }  // namespace cairn::engine

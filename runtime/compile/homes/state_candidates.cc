@@ -15,8 +15,8 @@ namespace {
 
 using graph::JointOp;
 
-// A weight that no op of the micro-batch reads, and the host reads through copies: its packs are what is
-// used.
+// By joint value: an op of the micro-batch reads it, or its storage through an alias. Of other weights only the
+// packed forms are used.
 std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
   std::vector<bool> read(joint.values.size());
   for (const JointOp& op : joint.ops())
@@ -28,15 +28,16 @@ std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
   return read;
 }
 
-// Of a tier. Pieces begin at pages. Those of blocks end anywhere: at worst three of 8320 bytes take seven pages.
+// The room that it needs in a tier. Pieces begin at pages. Pieces of block formats end anywhere: at worst three of
+// 8320 bytes take seven pages.
 int64_t bytes_in_tier(const graph::JointGraph& joint, const StateCandidate& candidate) {
   const auto whole_pages = [&](int32_t v) { return format(joint.values[at(v)].desc.dtype).block == 1; };
   const bool whole = std::all_of(candidate.values.begin(), candidate.values.end(), whole_pages);
   return candidate.bytes + 2 * kPageBytes + (whole ? 0 : candidate.bytes / 6);
 }
 
-// False: it has no room in any of them.
-bool give_tier(CompiledPlan& plan, const StateCandidate& candidate, size_t links) {
+// Gives it to the first tier with room. False: none has room.
+bool give_tier(Lowered& plan, const StateCandidate& candidate, size_t links) {
   for (size_t link = 0; link < std::min(links, plan.link_tier.size()); ++link) {
     int64_t& capacity = plan.problem.links[link].capacity_bytes;
     const int64_t needed = bytes_in_tier(*plan.joint, candidate);
@@ -51,7 +52,7 @@ bool give_tier(CompiledPlan& plan, const StateCandidate& candidate, size_t links
 
 }  // namespace
 
-// An optimizer without state has nothing to stream; its master weights stay, too.
+// An optimizer without states streams nothing, and its master weights stay on the device.
 std::vector<StateCandidate> state_candidates(const graph::JointGraph& joint, const costs::Model& costs) {
   const std::vector<bool> read = read_by_ops(joint);
   std::vector<StateCandidate> list;
@@ -84,29 +85,27 @@ void add_reached(const graph::JointGraph& joint, std::vector<StateCandidate>& li
   }
 }
 
-void give_tiers(CompiledPlan& plan, const std::vector<StateCandidate>& candidates,
-                const std::vector<bool>& taken, size_t links) {
+Lowered with_tiers(Lowered from, const std::vector<StateCandidate>& candidates,
+                   const std::vector<bool>& taken, size_t links) {
   std::vector<const StateCandidate*> order;
   for (size_t c = 0; c < candidates.size(); ++c)
     if (taken[c]) order.push_back(&candidates[c]);
   const auto is_master = [](const StateCandidate* c) { return c->what == StateCandidate::What::kMaster; };
-  const auto give_all = [&] {
+  const auto give_all = [&](Lowered& plan) {
     bool all = true;
-    for (const StateCandidate* c : order)  // a master weight is updated where its optimizer state is streamed
+    for (const StateCandidate* c : order)  // a master weight is offloaded only with its states
       if (!is_master(c) || plan.offloaded.contains(c->state)) all = give_tier(plan, *c, links) && all;
     return all;
   };
-  const std::vector<plan::Link> room = plan.problem.links;
-  const std::map<int32_t, OffloadedPlace> before = plan.offloaded;
-  if (give_all()) return;
-  plan.problem.links = room;
-  plan.offloaded = before;
+  Lowered all = from;
+  if (give_all(all)) return all;
   std::erase_if(order,
-                [&](const StateCandidate* c) { return bytes_in_tier(*plan.joint, *c) > 2 * c->bytes; });
+                [&](const StateCandidate* c) { return bytes_in_tier(*from.joint, *c) > 2 * c->bytes; });
   std::stable_sort(order.begin(), order.end(), [&](const StateCandidate* a, const StateCandidate* b) {
     return std::pair(is_master(a), -a->bytes) < std::pair(is_master(b), -b->bytes);
   });
-  give_all();
+  give_all(from);
+  return from;
 }
 
 }  // namespace cairn::engine

@@ -1,36 +1,36 @@
-// Optimizer state, master weights and gradients that may leave the device, in what leaves together.
+// Optimizer state, master weights and gradients that may be offloaded.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "runtime/compile/program.h"
+#include "runtime/compile/stages.h"
 #include "runtime/costs/model.h"
 
 namespace cairn::engine {
 
-// State that leaves together.
+// Values that are offloaded together.
 struct StateCandidate {
   enum class What : uint8_t {
-    kStates,   // of an update op
-    kMaster,   // its master weight, if they leave
-    kReached,  // what micro-batches use, too: only where they reach it
+    kStates,   // the states of an update op
+    kMaster,   // its master weight, if the states are offloaded
+    kReached,  // values that micro-batches use: only where kernels can use them in place
   };
   What what;
   std::vector<int32_t> values;
   int64_t bytes = 0;
-  double update_seconds = 0;  // of the op that copies of it hide behind
-  int32_t state = -1;         // of a master weight: the first of those states
+  double update_seconds = 0;  // of the update op, which hides copies
+  int32_t state = -1;         // of kMaster: the first of the states
 };
 
-// Of each update: its states and, where no op of the micro-batch reads it, its master weight.
+// For each update, its states and, if no op of the micro-batch reads it, its master weight.
 std::vector<StateCandidate> state_candidates(const graph::JointGraph&, const costs::Model&);
 
-// Gradients, which micro-batches add to, and the states of updates that are part of backward.
+// Adds the gradients and the states of fused updates.
 void add_reached(const graph::JointGraph&, std::vector<StateCandidate>&);
 
-// Gives what is taken the first tier with room, of the plan's first `links`, out of which copies of activations lose it:
-// CompiledPlan::offloaded. Where not all has room, the largest has it first, and what would need most of its own for ends of pages none.
-void give_tiers(CompiledPlan&, const std::vector<StateCandidate>&, const std::vector<bool>& taken,
-                size_t links);
+// The candidates that are taken go to the first tier with room, of the plan's first `links`: into
+// Lowered::offloaded. Copies of activations have that room no more. Where there is not enough for all of them, the
+// largest come first, and those that would lose most of their bytes to the ends of pages stay on the device.
+Lowered with_tiers(Lowered, const std::vector<StateCandidate>&, const std::vector<bool>& taken, size_t links);
 
 }  // namespace cairn::engine

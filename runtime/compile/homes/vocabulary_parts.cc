@@ -19,7 +19,7 @@ bool is_loss(const JointOp& op) {
          op.code == ops::OpCode::k_linear_cross_entropy_grad;
 }
 
-// Of one parameter in one graph; 0: it stays whole.
+// The rows that parts of this parameter are multiples of, in this graph; 0: it cannot be split.
 int64_t unit_of(const JointGraph& joint, const ParameterSlot& slot, const kernels::Registry& kernels,
                 int threads) {
   if (!slices_by_rows(joint, slot)) return 0;
@@ -31,25 +31,24 @@ int64_t unit_of(const JointGraph& joint, const ParameterSlot& slot, const kernel
     if (own <= 0) return 0;
     unit = std::lcm(unit, own);
   }
-  // Parts lie one behind the other, each at an aligned place.
+  // Parts follow one another, and each must begin at an aligned place.
   const TensorDesc& desc = joint.values[at(slot.value)].desc;
   for (const int64_t element : {dtype_bytes(desc.dtype), int64_t{4}})
     unit = std::lcm(unit, kAlignment / std::gcd(kAlignment, desc.shape[1] * element));
   return unit;
 }
 
-// First rows of so many parts, as even as units allow.
+// The first rows of so many parts, which are as equal as multiples of the unit allow.
 std::vector<int64_t> firsts(int64_t vocab, int64_t unit, int64_t parts) {
   std::vector<int64_t> list;
   for (int64_t k = 0; k < parts; ++k) list.push_back(k * vocab / parts / unit * unit);
   return list;
 }
 
-// More parts than that of one weight are ops and values without end: planning them takes minutes, and running them
-// longer.
+// More parts of one weight make too many ops and values: planning them takes minutes, and running them longer.
 constexpr int64_t kMostParts = 4096;
 
-// The fewest parts of at most so many rows; where a unit is more, as many as there can be.
+// The fewest parts with at most so many rows. Where a unit has more rows, as many parts as there can be.
 int64_t parts_for(int64_t vocab, int64_t unit, int64_t most) {
   const int64_t all = std::min(vocab / unit, kMostParts);
   int64_t parts = std::clamp<int64_t>(vocab / std::max<int64_t>(1, most), 1, all);
@@ -63,11 +62,11 @@ int64_t parts_for(int64_t vocab, int64_t unit, int64_t most) {
   return parts;
 }
 
-// What an op has on the device at once; `parted`: that of it which goes in parts.
+// The bytes that an op has on the device at once. parted: those of values that are split.
 struct WorkingSet {
   int64_t fixed = 0, parted = 0;
 };
-WorkingSet working_set(const CompiledPlan& plan, const JointOp& op, int64_t workspace,
+WorkingSet working_set(const Lowered& plan, const JointOp& op, int64_t workspace,
                        const std::set<int32_t>& parted) {
   WorkingSet set;
   std::set<int32_t> seen;
@@ -83,13 +82,13 @@ WorkingSet working_set(const CompiledPlan& plan, const JointOp& op, int64_t work
   return set;
 }
 
-int64_t workspace_of(const CompiledPlan& plan, size_t op) {
+int64_t workspace_of(const Lowered& plan, size_t op) {
   const int32_t kernel = plan.op_kernel[graph::kMicroBatch][op];
   return kernel < 0 ? 0 : align_up(plan.kernels[at(kernel)]->workspace_bytes(), kAlignment);
 }
 
-// The most that an op has on the device at once that uses nothing of what goes in parts.
-int64_t largest_of_others(const CompiledPlan& plan, const std::set<int32_t>& parted) {
+// The largest working set of the ops that use nothing of what is split.
+int64_t largest_of_others(const Lowered& plan, const std::set<int32_t>& parted) {
   int64_t most = 0;
   for (size_t i = 0; i < plan.joint->ops().size(); ++i)
     if (const WorkingSet set = working_set(plan, plan.joint->ops()[i], workspace_of(plan, i), parted);
@@ -98,17 +97,17 @@ int64_t largest_of_others(const CompiledPlan& plan, const std::set<int32_t>& par
   return most;
 }
 
-// Of `rows` that an op uses, as many as leave it no more than `most`.
+// How many of the op's rows leave its working set at most at `most`.
 int64_t rows_within(int64_t most, const WorkingSet& set, int64_t rows) {
   const double room = static_cast<double>(std::max<int64_t>(0, most - set.fixed));
   return static_cast<int64_t>(std::min(1.0, room / static_cast<double>(set.parted)) *
                               static_cast<double>(rows));
 }
 
-// By what ops on the whole need.
-graph::PartRows first_parts(const CompiledPlan& whole, const PartUnits& units) {
+// The parts that follow from what ops need with the weights in one piece.
+graph::PartRows first_parts(const Lowered& whole, const PartUnits& units) {
   const JointGraph& joint = *whole.joint;
-  std::map<std::string, std::set<int32_t>> values;  // that go in parts: the weight and its gradient
+  std::map<std::string, std::set<int32_t>> values;  // by name, the values to split: a weight and its gradient
   std::set<int32_t> all;
   for (const ParameterSlot& slot : joint.parameters) {
     const std::string& name = joint.values[at(slot.value)].name;
@@ -131,10 +130,10 @@ graph::PartRows first_parts(const CompiledPlan& whole, const PartUnits& units) {
   return chosen;
 }
 
-// By what ops on the parts need; no fewer.
-graph::PartRows more_parts(const CompiledPlan& parted, const PartUnits& units, graph::PartRows parts) {
+// More parts, where ops on the parts turn out to need more than others.
+graph::PartRows more_parts(const Lowered& parted, const PartUnits& units, graph::PartRows parts) {
   const JointGraph& joint = *parted.joint;
-  std::map<std::string, std::set<int32_t>> values;  // parts of the weight and of its gradient
+  std::map<std::string, std::set<int32_t>> values;  // by name, the slices of a weight and its gradient
   std::set<int32_t> all;
   for (const ParameterSlot& slot : joint.parameters)
     for (const int32_t v : {slot.value, slot.gradient})
@@ -183,7 +182,7 @@ PartUnits part_units(std::span<const std::shared_ptr<const JointGraph>> joints,
 }
 
 graph::PartRows choose_parts(
-    const std::function<std::shared_ptr<CompiledPlan>(const graph::JointOptions&)>& lower,
+    const std::function<std::shared_ptr<const Lowered>(const graph::JointOptions&)>& lower,
     graph::JointOptions joint, const PartUnits& units) {
   joint.parts = first_parts(*lower(joint), units);
   while (!joint.parts.empty()) {
@@ -194,7 +193,7 @@ graph::PartRows choose_parts(
   return joint.parts;
 }
 
-graph::PartRows choose_parts(const CompiledPlan& whole, const PartUnits& units, int64_t parts) {
+graph::PartRows choose_parts(const Lowered& whole, const PartUnits& units, int64_t parts) {
   graph::PartRows chosen;
   for (const auto& [name, unit] : units) {
     const int64_t vocab = whole.joint->values[at(whole.joint->find(name))].desc.shape[0];

@@ -19,7 +19,7 @@ std::vector<std::string_view> split(std::string_view path) {
   }
 }
 
-// The character at the head, which is taken off.
+// Takes the first character off the text.
 std::string_view take(std::string_view& text) {
   const size_t size = std::max<size_t>(1, utf8_size(text));
   const std::string_view head = text.substr(0, size);
@@ -27,11 +27,11 @@ std::string_view take(std::string_view& text) {
   return head;
 }
 
-// Whether `c` is one of a class "[...]" at the head of `pattern`, which is taken off. A '[' that no ']' closes is a
-// character like others. Characters are compared as bytes, whose order is that of UTF-8's characters.
+// Takes a class "[...]" off the begin of `pattern`. True: `c` is one of its characters. A '[' that no ']' closes is
+// an ordinary character. Characters are compared as bytes, whose order is the order of UTF-8's characters.
 bool in_class(std::string_view& pattern, std::string_view c) {
   const size_t negation = pattern.size() > 1 && pattern[1] == '!' ? 1 : 0;
-  const size_t end = pattern.find(']', 2 + negation);  // a ']' that comes first is one of the characters
+  const size_t end = pattern.find(']', 2 + negation);  // a ']' in the first place is one of the characters
   if (end == std::string_view::npos) return take(pattern) == c;
   std::string_view list = pattern.substr(1 + negation, end - 1 - negation);
   pattern.remove_prefix(end + 1);
@@ -70,7 +70,7 @@ bool matches_name(std::string_view pattern, std::string_view name) {
     }
     if (one) continue;
     if (!starred) return false;
-    take(retry);  // the last '*' takes one character more
+    take(retry);  // the last '*' stands for one more character
     name = retry, pattern = after_star;
   }
   return pattern.find_first_not_of('*') == std::string_view::npos;
@@ -81,7 +81,7 @@ bool matches_name(std::string_view pattern, std::string_view name) {
 bool matches_region(std::string_view pattern, std::string_view path) {
   if (pattern == path) return true;
   const std::vector<std::string_view> names = split(path);
-  // After some parts of the pattern: which counts of the path's first names they match.
+  // matched[n]: the parts of the pattern so far match the first n names of the path.
   std::vector<uint8_t> matched(names.size() + 1);
   matched[0] = 1;
   for (const std::string_view part : split(pattern)) {

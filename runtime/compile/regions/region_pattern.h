@@ -4,10 +4,10 @@
 
 namespace cairn::engine {
 
-// Whether the whole path matches. Between the '/' of a pattern, '*' stands for any text, '?' for one character, and
-// "[0-3]" for one of some, "[!0-3]" for one of all others; none of them stands for a '/'. A "**" between two '/' stands
-// for any number of names, none included: "**/attn" is "attn" and "h0/attn". A path matches itself, whatever is in
-// it. Both must be UTF-8.
+// True: the pattern matches the complete path. Between the '/' of a pattern, '*' stands for any text, '?' for one
+// character, "[0-3]" for one of several, "[!0-3]" for one of all others. None of them stands for a '/'. A "**"
+// between two '/' stands for any number of names, also none: "**/attn" matches "attn" and "h0/attn". A path matches
+// itself, whatever characters it has. Both must be UTF-8.
 bool matches_region(std::string_view pattern, std::string_view path);
 
 }  // namespace cairn::engine

@@ -19,8 +19,8 @@ std::optional<Tier> tier_of(const graph::Region& region) {
   return static_cast<Tier>(name - std::begin(kTierNames));
 }
 
-constexpr size_t kShown = 6;          // regions in a message
-constexpr size_t kLongestNear = 256;  // bytes of a pattern or path that is compared with others
+constexpr size_t kShown = 6;          // a message names so many regions
+constexpr size_t kLongestNear = 256;  // longer patterns and paths are not compared
 
 // The regions whose paths are nearest to the pattern, nearest first; all of them in order where they are few.
 std::string some_regions(const std::set<std::string>& paths, const std::string& pattern) {
@@ -64,7 +64,7 @@ void check_row(const RegionPolicy& row, const std::vector<Tier>& open) {
 
 std::vector<RegionRule> region_rules(const graph::Graph& graph, const PlanOptions& options) {
   std::vector<RegionRule> rules;
-  std::vector<bool> covered;  // by an explicit policy, its own or that of a region around it
+  std::vector<bool> covered;  // region -> it, or a region around it, has an explicit policy
   for (const graph::Region& region : graph.regions()) {
     RegionRule rule{region.policy, tier_of(region), RegionRule::By::kGraph};
     for (const RegionPolicy& row : options.region_policies)

@@ -14,49 +14,54 @@
 namespace cairn::engine {
 namespace {
 
-// Of a step, that host and device wait for each other at most; of shares, that differ.
+// Host and device are balanced if they wait for each other for less than this share of a step. Shares that differ by
+// less are the same.
 constexpr double kBalanced = 0.01;
-constexpr int kMostShares = 4;  // planned of a form
-constexpr int kMostBounds = 3;  // of a form, to find that
-// The host takes so much more than its bound says than the device does than its own, as a rule.
+constexpr int kMostShares = 4;  // shares planned per form
+constexpr int kMostBounds = 3;  // shares bounded per form, to find the first one to plan
+// As a rule the host exceeds its bound by this share more than the device exceeds its own.
 constexpr double kHostAbove = 0.02;
-// Times what the host is known to take more for a larger share: so far what was measured of it is believed.
+// How far the measured slope of waiting over shares is trusted: at most so many times the expected slope, or its
+// inverse.
 constexpr double kSteeper = 8;
-constexpr double kJustBelow = 1e-3;  // of a share, with which a parameter fewer is updated
-constexpr double kFromEdge = 0.1;    // of what a share is between, that the next one keeps off
-// What is slower than the best step by so much has no other shares tried, and what is so far above its bound is tried from elsewhere.
+constexpr double kJustBelow = 1e-3;  // lowers a share just enough for one parameter less
+constexpr double kFromEdge = 0.1;    // the next share keeps this part of the interval away from its ends
+// A form that is slower than the best step by this share has no other shares tried. A form that is so far above its
+// bound is tried from another share.
 constexpr double kFar = 0.1;
-constexpr double kNearBest = 0.05;  // above the best step: other shares than the first may have lower bounds
-constexpr double kLittle = 0.25;    // of the parameters that the host updates with the disk
-constexpr double kMost = 0.75;      // of them, that the host tier has room for alone
+// forms are tried up to this share above the best step: later shares may have lower bounds
+constexpr double kNearBest = 0.05;
+// fewer parameters than this part of what the host updates with the disk are not tried
+constexpr double kLittle = 0.25;
+constexpr double kMost = 0.75;  // with room for this part, the host tier alone is tried first
 
 bool is_lower(const std::optional<HostBound>& bound, const std::optional<HostBound>& than) {
   return bound && (!than || bound->seconds() < than->seconds());
 }
 double host_above(const HostBound& bound) { return bound.host * (1 + kHostAbove); }
 
-// A share for which host and device do not wait for each other.
+// Searches for the share at which host and device do not wait for each other.
 class HostShare {
  public:
   HostShare(double first, int most) : share_(first), most_(most) {}
   double now() const { return share_; }
-  // wait: what the device waits for the host at the share now, negative where the host could do more; per_share: about how much
-  // more that is for all of the parameters. False: it is balanced, or enough was tried.
+  // wait: how long the device waits for the host at this share; negative: the host could do more. per_share: about
+  // how much the wait grows from none to all of the parameters. False: it is balanced, or enough was tried.
   bool next(double wait, double per_share, double step_seconds);
-  // The same by bounds, as far as there is no plan.
+  // The same by bounds, where no plan was found.
   bool next(const HostBound& bound, double per_share) {
     return next(host_above(bound) - bound.device, per_share, bound.seconds());
   }
-  // Without a plan: so little is not worth one, or takes too much memory.
+  // Without a plan or a bound: tries a larger share.
   bool more();
-  bool rises() const { return share_ > last_share_; }  // against the one before
+  bool rises() const { return share_ > last_share_; }  // from the previous share to this one
   void move(double share) { share_ = share; }
 
  private:
   bool go_to(double next);
 
   double share_, last_share_ = 0, last_wait_ = 0;
-  double low_ = 0, high_ = 1;  // the share is between
+  double low_ = 0, high_ = 1;  // the interval of the share
   int tried_ = 0;
   const int most_;
 };
@@ -85,17 +90,17 @@ bool HostShare::go_to(double next) {
   return std::abs(std::exchange(share_, next) - next) >= kBalanced;
 }
 
-// What the device waits for the host, as next() takes it. Where updates are fused, the last one always ends a little behind its
-// gradient: so little is no wait.
-double wait_of(const CompiledPlan& plan, double step_seconds) {
+// The wait for next(). Where updates are fused, the last update always ends a little after its gradient: so little is
+// no wait.
+double wait_of(const Planned& plan, double step_seconds) {
   const double wait = host_wait_seconds(plan, plan.update_seconds - plan.host_wait_seconds);
   return wait < kBalanced * step_seconds ? std::min(wait, -host_rest_seconds(plan)) : wait;
 }
 
-// A form lowered, with the share that it is to begin with.
+// A lowered form, with the share to begin with.
 struct Start {
   HostForm form;
-  std::shared_ptr<CompiledPlan> plan;
+  std::shared_ptr<const Lowered> plan;
   std::optional<HostBound> bound;
 };
 
@@ -121,7 +126,7 @@ class HostForms {
   }
 
  private:
-  // Where the host tier alone has room for most of what the host may update, that is seldom beaten by what streams from the disk.
+  // If the host tier alone has room for most of what the host may update, the disk seldom makes a step faster.
   bool disk_first() {
     const auto bytes = [&](bool disk) {
       all_[disk] = attempts_.make({1, false, disk});
@@ -130,11 +135,12 @@ class HostForms {
     return bytes(false) < kMost * bytes(true);
   }
 
-  // From the share that looks best where the device's states leave, or where they stay; from the other one, too, if the first
-  // ends far above its bound, which says little then. True: something is the best now.
+  // Begins with the share whose bound is the lowest, with the states of the device's updates offloaded or not. If the
+  // plan is far above that bound, which then says little, the other one is tried as well. True: a new best plan was
+  // found.
   bool try_starts(const HostForm& form) {
     const bool known = form.share == 1 && !form.packed;
-    const std::shared_ptr<CompiledPlan> lowered = known ? all_[form.disk] : attempts_.make(form);
+    const std::shared_ptr<const Lowered> lowered = known ? all_[form.disk] : attempts_.make(form);
     Start first = balanced(form, lowered, false), second = balanced(form, lowered, true);
     if (is_lower(second.bound, first.bound)) std::swap(first, second);
     const bool won = try_shares(first);
@@ -143,7 +149,7 @@ class HostForms {
     return try_shares(second) || won;
   }
 
-  // Parameters are few and large: several shares may be the same form, which is searched once.
+  // Parameters are few and large, so several shares may be the same form, which is searched once.
   bool try_shares(const Start& start) {
     if (start.bound && best_ != nullptr &&
         start.bound->seconds() >= (1 + kNearBest) * attempts_.seconds(*best_))
@@ -151,10 +157,10 @@ class HostForms {
     Start now = start;
     HostShare share(now.form.share, kMostShares);
     bool won = false;
-    std::set<int64_t> searched;  // bytes that the host updates
+    std::set<int64_t> searched;  // by the bytes that the host updates
     for (bool goes_on = true, fitted = false; goes_on;) {
       if (is_little(now)) break;
-      const std::shared_ptr<CompiledPlan> plan = attempt(now);
+      const std::shared_ptr<const Planned> plan = attempt(now);
       if (now.plan != nullptr) searched.insert(host_updated_bytes(*now.plan));
       won = won || (plan != nullptr && best_ == plan);
       fitted = fitted || plan != nullptr;
@@ -174,9 +180,9 @@ class HostForms {
     return won;
   }
 
-  // To all that the host may update, or to fewer parameters. False: that was searched, too.
+  // Goes on to all that the host may update, or to one parameter less. False: that was searched, too.
   bool step_over(Start& now, HostShare& share, const std::set<int64_t>& searched) const {
-    const std::shared_ptr<CompiledPlan>& all = all_[now.form.disk];
+    const std::shared_ptr<const Lowered>& all = all_[now.form.disk];
     if (all == nullptr) return false;
     const double part =
         static_cast<double>(host_updated_bytes(*now.plan)) / static_cast<double>(host_updated_bytes(*all));
@@ -189,30 +195,29 @@ class HostForms {
     return at.plan != nullptr && searched.contains(host_updated_bytes(*at.plan));
   }
 
-  // Beside a form that has the disk as well, which won.
+  // Without the disk, although the best form uses it, and with few parameters.
   bool is_little(const Start& at) const {
     return !at.form.disk && winner_.form.disk && at.plan != nullptr &&
            host_updated_bytes(*at.plan) < kLittle * host_updated_bytes(*best_);
   }
 
-  // The plan as it was searched; nullptr: it does not fit, or there is nothing of the kind.
-  std::shared_ptr<CompiledPlan> attempt(const Start& at) {
+  // The plan that was found; nullptr: none fits, or the form does not exist.
+  std::shared_ptr<const Planned> attempt(const Start& at) {
     if (at.plan == nullptr) return nullptr;
-    auto plan = std::make_shared<CompiledPlan>(*at.plan);
-    if (!attempts_.attempt(plan, true)) return nullptr;
-    if (best_ == plan) winner_ = at;
+    const std::shared_ptr<const Planned> plan = attempts_.attempt(at.plan, true);
+    if (plan != nullptr && best_ == plan) winner_ = at;
     return plan;
   }
 
-  std::optional<HostBound> least(const CompiledPlan& plan) const {
+  std::optional<HostBound> least(const Lowered& plan) const {
     const std::optional<HostBound> leave = attempts_.bound(plan, false), stay = attempts_.bound(plan, true);
     return is_lower(stay, leave) ? stay : leave;
   }
 
-  // Where the bounds of host and device meet, as far as they are known. Parameters are few and large: the best of what was looked at
-  // may not be the last.
-  Start balanced(HostForm form, std::shared_ptr<CompiledPlan> lowered, bool states_stay) const {
-    const auto bounded = [&](std::shared_ptr<CompiledPlan> plan) {
+  // The start at which the bounds of host and device meet. Parameters are few and large: the best of the shares that
+  // were tried need not be the last.
+  Start balanced(HostForm form, std::shared_ptr<const Lowered> lowered, bool states_stay) const {
+    const auto bounded = [&](std::shared_ptr<const Lowered> plan) {
       Start at{form, std::move(plan), {}};
       if (at.plan != nullptr) at.bound = attempts_.bound(*at.plan, states_stay);
       if (at.bound) attempts_.count(*at.bound);
@@ -232,10 +237,10 @@ class HostForms {
   }
 
   const HostAttempts& attempts_;
-  const std::shared_ptr<CompiledPlan>& best_;
-  // By HostForm::disk: with all that the host may update, not packed.
-  std::array<std::shared_ptr<CompiledPlan>, 2> all_;
-  Start winner_;  // as it was before it was searched
+  const std::shared_ptr<const Planned>& best_;
+  // By HostForm::disk, the form without packed weights in which the host updates all that it may.
+  std::array<std::shared_ptr<const Lowered>, 2> all_;
+  Start winner_;  // the start that led to the best plan
 };
 
 }  // namespace

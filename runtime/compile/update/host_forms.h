@@ -1,49 +1,51 @@
-// The forms of updates on the host that are tried: how much of the parameters, with packed weights or without, with what only a
-// disk has room for or without.
+// The forms of updates on the host that are tried: which share of the parameters, with packed weights or without,
+// with the disk or without.
 #pragma once
 #include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
 
-#include "runtime/compile/program.h"
+#include "runtime/compile/stages.h"
 
 namespace cairn::engine {
 
 struct HostForm {
-  double share = 1;     // of what the host's processors may update
-  bool packed = false;  // with packed weights: they make copies to the device smaller, and take room
-  bool disk = false;    // with what the host tier has no room for
+  double share = 1;     // of the parameters that the host may update
+  bool packed = false;  // with packed weights: copies to the device are smaller, and the host has less room
+  bool disk = false;    // what the host tier has no room for lives on the disk
 };
 
-// No plan's seconds of a micro-batch are fewer, with its share of the update: for what the device does, and for what the host does
-// and what waits for it.
+// Bounds of the seconds of a micro-batch with its share of the update: of the device's work, and of the host's with
+// what waits for it.
 struct HostBound {
   double device = 0, host = 0;
-  // For both together: what the device's updates take longer may be hidden behind the host's.
+  // Of both together: the host's updates may hide what makes the device's longer.
   double both = 0;
   double seconds() const { return std::max({device, host, both}); }
 };
 
 struct HostAttempts {
-  std::function<std::shared_ptr<CompiledPlan>(const HostForm&)>
-      make;  // nullptr: there is nothing of the kind
-  // Before any search, with the state of the device's updates in the tier or on the device. Nothing: not known, or there is nothing
-  // of the kind.
-  std::function<std::optional<HostBound>(const CompiledPlan&, bool states_stay)> bound;
+  std::function<std::shared_ptr<const Lowered>(const HostForm&)>
+      make;  // lowers a form; nullptr: there is none
+  // Before any search, with the state of the device's updates offloaded or not. Nothing: no bound is known, or
+  // there is no such plan.
+  std::function<std::optional<HostBound>(const Lowered&, bool states_stay)> bound;
   std::function<void(const HostBound&)>
-      count;  // in the certificate, as not all that has a bound is searched for
-  std::function<bool(const std::shared_ptr<CompiledPlan>&, bool quick)> attempt;  // false: it does not fit
-  std::function<double(const CompiledPlan&)> seconds;
-  // At which the state of the device's updates is little enough to stay there; 0: none is.
+      count;  // in the bound of all that was tried: not every form with a bound is searched
+  // nullptr: it does not fit.
+  std::function<std::shared_ptr<const Planned>(const std::shared_ptr<const Lowered>&, bool quick)> attempt;
+  std::function<double(const Planned&)> seconds;
+  // The share at which the state of the device's updates is so little that it may stay there; 0: none.
   double staying_share = 0;
-  const std::shared_ptr<CompiledPlan>& best;  // of all attempts, and of what was known before
+  const std::shared_ptr<const Planned>& best;  // of all attempts and of what was known before
 };
-// Shares of each form are tried one after the other, as all that a plan does depends on them: as much as lets forward not wait for
-// the host, since the device and its links would take longer. The first share is the one at which the bounds of both are the same, with
-// the state of the device's updates where the bounds are lower; where nothing comes near them, the other place's share is tried, too.
-// Where the first share is slower than what is known, bounds say whether the host or the device takes too long. What no bound lets be
-// faster is left out. All are searched quickly, the best of them once more as a whole.
+// Tries shares of each form, one after the other: as many parameters as the host can update before forward needs
+// them. The first share is the one at which the bounds of host and device are equal, with the states of the
+// device's updates where the bounds are lower. If no plan comes near them, the share for the other place of those
+// states is tried, too. If the first share is slower than what is known, the bounds say whether host or device
+// takes too long. What no bound lets be faster is left out. All are searched quickly, the best one then with all
+// effort.
 void try_host_forms(const HostAttempts& attempts);
 
 }  // namespace cairn::engine

@@ -12,7 +12,7 @@ using graph::JointOp;
 
 class HostProgram : ProgramWriter {
  public:
-  HostProgram(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces, bool deferred)
+  HostProgram(const Placed& plan, KernelMaker& maker, const std::vector<Piece>& pieces, bool deferred)
       : plan_(plan),
         joint_(*plan.joint),
         deferred_(deferred),
@@ -26,9 +26,9 @@ class HostProgram : ProgramWriter {
   }
 
   Program program() {
-    if (!scaled_) hypers();  // else they are copied when the scale of gradients is known
+    if (!scaled_) hypers();  // else the micro-batch copies them when the scale of gradients is known
     if (!deferred_ && !pieces_.empty())
-      order(Lane::kHostOut, Lane::kHostIn);  // the deferred ones' ring is this one
+      order(Lane::kHostOut, Lane::kHostIn);  // deferred updates use the same ring
     size_t next = 0;
     for (const int32_t op : host_update_order(plan_, deferred_)) {
       if (!streams_.contains(op)) {
@@ -42,18 +42,20 @@ class HostProgram : ProgramWriter {
     return take();
   }
 
+  // CompiledPlan::host_done, of deferred updates.
+  std::map<int32_t, int32_t> finished() const { return finished_; }
+
  private:
   const JointOp& update(int32_t op) const { return joint_.ops(graph::kUpdate)[at(op)]; }
   const TensorDesc& desc(int32_t value) const { return joint_.values[at(value)].desc; }
   int64_t elements(int32_t op) const { return desc(update(op).out[update_op::kParameter]).shape.elements(); }
-  bool on_disk(int32_t value) const { return plan_.away(value)->tier == Tier::kDisk; }
+  bool on_disk(int32_t value) const { return plan_.where(value, Point::kHostUpdate).tier == Tier::kDisk; }
 
   void hypers() {
     std::vector<CopyJob> jobs;
     for (const auto& [value, offset] : plan_.host_copies) {
-      const int32_t stored = plan_.problem_value[at(value)];
-      jobs.push_back({Tier::kHost, Tier::kDevice, offset, plan_.plan.value_offsets[at(stored)],
-                      desc(value).bytes(), stored});
+      jobs.push_back({Tier::kHost, Tier::kDevice, offset, plan_.where(value, Point::kBetween).offset,
+                      desc(value).bytes(), plan_.problem_value[at(value)]});
     }
     copy(Lane::kCopyOut, jobs);
     order(Lane::kCopyOut, Lane::kHost);
@@ -77,14 +79,14 @@ class HostProgram : ProgramWriter {
       }
   }
 
-  // Once the run's copies of what the update uses are over.
+  // Waits for the run's copies of what the update uses.
   void behind_copies(Lane lane, int32_t op) {
     if (deferred_) return;
     for (const int32_t v : copied_by_host_update(plan_, update(op))) wait_for_copy(lane, v);
     wait_for_copy(lane, plan_.problem_value[at(update(op).in[update_op::kTotal])]);
   }
 
-  // One submission of all that the piece has on the disk. Returns the event at its end.
+  // Reads or writes everything that the piece has on the disk in one submission. Returns the event at its end.
   int32_t move(Lane lane, const Piece& piece, int64_t here) {
     const bool in = lane == Lane::kHostIn;
     std::vector<CopyJob> jobs;
@@ -99,7 +101,7 @@ class HostProgram : ProgramWriter {
       const auto beside = [&](int32_t value, int64_t offset) {
         if (offset < 0) return;
         const Format& format = stored_format(joint_, value);
-        add(plan_.away(value)->extents.at(0).tier_offset + format.bytes(part.begin), here + offset,
+        add(plan_.where(value, Point::kHostUpdate).offset + format.bytes(part.begin), here + offset,
             format.bytes(part.count));
       };
       beside(op.out[update_op::kParameter], part.weight);
@@ -110,30 +112,31 @@ class HostProgram : ProgramWriter {
     return record(lane);
   }
 
-  // The copies of what the update used wait for it: behind the read of a gradient, behind the write of what it made.
+  // Notes from which event on copies may move what the update used: a gradient once it is read, a weight once it is
+  // written.
   struct Moved {
     int32_t read = -1, written = -1;
   };
   void settle(int32_t op, const Moved& moved, int32_t updated) {
     if (!deferred_) return;
     const int32_t gradient = update(op).in[update_op::kGrad];
-    plan_.host_done[gradient] = on_disk(gradient) ? moved.read : updated;
-    if (scaled_) plan_.host_done[update(op).in[update_op::kTotal]] = updated;
+    finished_[gradient] = on_disk(gradient) ? moved.read : updated;
+    if (scaled_) finished_[update(op).in[update_op::kTotal]] = updated;
     for (const int32_t v : made_on_host(plan_, update(op)))
-      plan_.host_done[v] = on_disk(v) ? moved.written : updated;
+      finished_[v] = on_disk(v) ? moved.written : updated;
   }
 
-  // here: the ring's offset of the piece that the part is of.
+  // here: the offset of the part's piece in the ring.
   void launch_part(const Part& part, int64_t here) {
     const JointOp& op = update(part.op);
     const ops::OpRow& row = ops::row(op.code);
     const bool whole = part.count == elements(part.op);
-    // ring: offset in the piece, -1: it lies whole on the host tier.
+    // ring: the offset in the piece; -1: the value is on the host tier, and used in place.
     const auto operand = [&](int32_t value, int64_t ring) {
       const Format& format = stored_format(joint_, value);
       Operand found{
           desc(value),
-          ring >= 0 ? here + ring : plan_.away(value)->extents.at(0).tier_offset + format.bytes(part.begin),
+          ring >= 0 ? here + ring : plan_.where(value, Point::kHostUpdate).offset + format.bytes(part.begin),
           Tier::kHost};
       if (!whole) {
         found.desc.shape = Shape{part.count};
@@ -143,7 +146,7 @@ class HostProgram : ProgramWriter {
     };
     std::vector<Operand> in(row.inputs.size()), out(row.outputs.size());
     const auto copy_of = [&](int32_t scalar) {
-      return Operand{desc(scalar), plan_.host_copies.at(scalar), Tier::kHost};
+      return Operand{desc(scalar), plan_.where(scalar, Point::kHostUpdate).offset, Tier::kHost};
     };
     in[update_op::kGrad] = operand(op.in[update_op::kGrad], part.gradient);
     in[update_op::kHyper] = copy_of(op.in[update_op::kHyper]);
@@ -164,25 +167,27 @@ class HostProgram : ProgramWriter {
     return maker_.make_on_host(op, Operands(in, out));
   }
 
-  CompiledPlan& plan_;
+  const Placed& plan_;
   const graph::JointGraph& joint_;
   const bool deferred_;
   const bool scaled_ =
-      plan_.updates_beside_backward();  // updates read the scale of gradients and their squares
+      plan_.updates_beside_backward();  // updates read the scale of gradients and sums of squares
   KernelMaker& maker_;
   std::vector<const Piece*> pieces_;
   Slots ring_;
+  std::map<int32_t, int32_t> finished_;
   std::set<int32_t> streams_,
-      done_;  // updates of which something is in pieces; those whose pieces are written
+      done_;  // updates that stream; those of which all pieces are written
 };
 
 }  // namespace
 
-void assemble_host_updates(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces) {
-  plan.host_done.clear();
-  plan.host_program = HostProgram(plan, maker, pieces, true).program();
+HostPrograms host_programs(const Placed& plan, KernelMaker& maker, const std::vector<Piece>& pieces) {
+  HostProgram deferred(plan, maker, pieces, true);
+  HostPrograms programs{deferred.program(), {}, deferred.finished()};
   if (plan.updates_beside_backward())
-    plan.beside_backward = HostProgram(plan, maker, pieces, false).program();
+    programs.beside_backward = HostProgram(plan, maker, pieces, false).program();
+  return programs;
 }
 
 }  // namespace cairn::engine

@@ -1,6 +1,6 @@
-// The programs of updates by the host's processors: of deferred ones, which the next run begins with, and of others, beside
-// backward. What they use on the host tier is used where it lies; what lives on the disk streams through a ring there: the next
-// pieces are read while one is updated and those before are written back. The lanes are ordered by events alone.
+// The programs of updates by the host's processors: of deferred ones, with which the next run begins, and of those
+// concurrent with backward. Values on the host tier are used in place. Values on the disk stream through a ring of
+// the host tier: pieces are read, updated and written back at the same time, ordered by events alone.
 #pragma once
 #include <vector>
 
@@ -9,7 +9,11 @@
 
 namespace cairn::engine {
 
-// CompiledPlan::host_program, beside_backward, host_done. pieces: of what streams, in the order of the updates.
-void assemble_host_updates(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces);
+struct HostPrograms {
+  Program deferred, beside_backward;  // CompiledPlan::host_program, beside_backward
+  std::map<int32_t, int32_t> done;    // CompiledPlan::host_done
+};
+// pieces: of what streams, in the order of host_update_order().
+HostPrograms host_programs(const Placed& plan, KernelMaker& maker, const std::vector<Piece>& pieces);
 
 }  // namespace cairn::engine

@@ -17,18 +17,17 @@ namespace {
 
 using graph::JointOp;
 
-// Shares of updates to defer that are looked at: of all of them, then around the best one.
+// Steps of the share of updates to defer: first over all shares, then around the best one.
 constexpr double kDeferredStep = 1.0 / 16, kFineDeferredStep = 1.0 / 64;
 
-double bytes_of(const CompiledPlan& plan, int32_t value) {
+double bytes_of(const Lowered& plan, int32_t value) {
   return static_cast<double>(stored_bytes(*plan.joint, value));
 }
-bool on_disk(const CompiledPlan& plan, int32_t value) {
-  const OffloadedPlace* const place = plan.away(value);
-  return plan.host_disk && place != nullptr && place->tier == Tier::kDisk;
+bool on_disk(const Lowered& plan, int32_t value) {
+  return plan.host_disk && plan.where(value, Point::kHostUpdate).tier == Tier::kDisk;
 }
 
-// Bytes through the host's memory, and of the disk.
+// Bytes through the host's memory, and to and from the disk.
 struct HostWork {
   double memory = 0, read = 0, written = 0;
   void read_from_disk(double bytes) {
@@ -41,8 +40,8 @@ struct HostWork {
   }
 };
 
-// 0 where the rates are not known.
-double seconds_of(const CompiledPlan& plan, const HostWork& work) {
+// 0: the rates are not known.
+double seconds_of(const Lowered& plan, const HostWork& work) {
   const double rate = plan.host_memory_bytes_per_second, memory = rate > 0 ? work.memory / rate : 0;
   if (!plan.host_disk || work.read + work.written == 0) return memory;
   const plan::Link& disk = *plan.host_disk;
@@ -55,8 +54,8 @@ double seconds_of(const CompiledPlan& plan, const HostWork& work) {
                                         way(work.read, disk.in_bytes_per_second), disk.both_ways_factor));
 }
 
-// Of one update alone.
-HostWork work_of(const CompiledPlan& plan, const JointOp& update) {
+// The work of one update alone.
+HostWork work_of(const Lowered& plan, const JointOp& update) {
   HostWork work{query_of(*plan.joint, update).work.bytes};
   const std::vector<int32_t> made = made_on_host(plan, update);
   for (size_t k = 1; k < made.size(); ++k) work.memory += bytes_of(plan, made[k]);
@@ -72,8 +71,9 @@ HostWork work_of(const CompiledPlan& plan, const JointOp& update) {
     if (on_disk(plan, v)) work.write_to_disk(bytes_of(plan, v));
   return work;
 }
-// With the copies to the device of what it makes, and, beside backward, that of its gradient.
-HostWork work_beside_copy(const CompiledPlan& plan, const JointOp& update) {
+// The work of an update and of the copies of what it makes; concurrently with backward, also of the copy of its
+// gradient.
+HostWork work_beside_copy(const Lowered& plan, const JointOp& update) {
   HostWork work = work_of(plan, update);
   if (plan.updates_beside_backward()) {
     const int32_t gradient = update.in[update_op::kGrad];
@@ -87,13 +87,13 @@ HostWork work_beside_copy(const CompiledPlan& plan, const JointOp& update) {
   }
   return work;
 }
-double seconds_beside_copy(const CompiledPlan& plan, const JointOp& update) {
+double seconds_beside_copy(const Lowered& plan, const JointOp& update) {
   return seconds_of(plan, work_beside_copy(plan, update));
 }
 
-// What copies of the device's updates take of the host's memory and of the disk. stays: of the bytes that may stay on the device
-// so many do.
-double device_copies_seconds(const CompiledPlan& plan, double stays) {
+// The seconds of the host's memory and the disk that copies of the device's own updates take. stays: so many of the
+// bytes that may stay on the device do.
+double device_copies_seconds(const Lowered& plan, double stays) {
   HostWork work;
   double stays_in = stays, stays_out = stays;
   for (const auto& [value, crossing] : update_crossings(plan)) {
@@ -112,8 +112,8 @@ double device_copies_seconds(const CompiledPlan& plan, double stays) {
   return seconds_of(plan, work);
 }
 
-// What a plan's forward part moves from and to the disk beside first copies of what updates on the host make.
-double forward_disk_seconds(const CompiledPlan& plan) {
+// The seconds of the disk that forward takes, other than for first copies of what updates on the host make.
+double forward_disk_seconds(const Planned& plan) {
   if (!plan.streams_on_host()) return 0;
   const size_t disk = link_to(plan, Tier::kDisk);
   std::vector<uint8_t> counted(plan.problem.values.size());
@@ -134,8 +134,8 @@ double forward_disk_seconds(const CompiledPlan& plan) {
   return seconds_of(plan, work);
 }
 
-// By how much a run is later than the plan, with its deferred updates and those beside backward.
-double wait_beside_backward(const CompiledPlan& plan, double plan_seconds) {
+// By how much a run takes longer than planned, with its deferred updates and those concurrent with backward.
+double wait_beside_backward(const Planned& plan, double plan_seconds) {
   std::vector<double> ready(plan.problem.values.size(), 0);
   double now = forward_disk_seconds(plan);
   for (const int32_t i : host_update_order(plan, true)) {
@@ -144,7 +144,8 @@ double wait_beside_backward(const CompiledPlan& plan, double plan_seconds) {
     for (const int32_t v : copied_by_host_update(plan, update)) ready[at(v)] = now;
   }
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan, ready);
-  std::vector<double> copied(plan.problem.values.size(), 0);  // when, last
+  std::vector<double> copied(plan.problem.values.size(),
+                             0);  // problem value -> seconds, at the end of its last copy
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
     const plan::Step& step = plan.plan.steps[s];
     if (step.kind == plan::StepKind::kIn || step.kind == plan::StepKind::kOut)
@@ -160,28 +161,25 @@ double wait_beside_backward(const CompiledPlan& plan, double plan_seconds) {
 
 }  // namespace
 
-double least_seconds_with_host_updates(const CompiledPlan& plan) {
+double least_seconds_with_host_updates(const Lowered& plan) {
   if (plan.host_updated.empty()) return 0;
-  // Runs follow one another, and each makes all updates once.
+  // Each run makes all updates once.
   if (plan.updates_beside_backward()) return host_seconds(plan);
   const plan::Problem& problem = plan.problem;
   const size_t count = problem.values.size();
   double updates = device_copies_seconds(plan, static_cast<double>(problem.budget_bytes));
   std::vector<uint8_t> is_weight(count), must_leave(count), is_changed(count);
   each_on_host(plan, [&](const JointOp& update) {
-    updates += seconds_beside_copy(plan, update);  // none of them stays on the device
+    updates += seconds_beside_copy(plan, update);  // none of these values stays on the device
     for (const int32_t v : made_on_host(plan, update))
       if (plan.problem_value[at(v)] >= 0) is_weight[at(plan.problem_value[at(v)])] = 1;
     must_leave[at(plan.problem_value[at(update.in[update_op::kGrad])])] = 1;
   });
-  std::vector<size_t> first(count, problem.ops.size());  // op that uses a weight first
-  for (size_t o = problem.ops.size(); o-- > 0;) {
-    for (const int32_t v : problem.ops[o].inputs)
-      if (is_weight[at(v)]) first[at(v)] = o;
-    for (const int32_t v : problem.ops[o].outputs) is_changed[at(v)] = 1;
-  }
-  // Of ops from this one on, or of the copies behind its start: what is changed leaves, and what is only read comes in, but for
-  // what the device can hold.
+  const std::vector<size_t> first = first_readers(problem);
+  for (const plan::Op& op : problem.ops)
+    for (const int32_t v : op.outputs) is_changed[at(v)] = 1;
+  // The seconds from an op on: of its and all later ops, or of their copies. What they change is sent back, and what
+  // they only read is fetched, but for as many bytes as the device can hold.
   struct Moved {
     double leaves = 0, may_stay = 0, in = 0;
   };
@@ -221,13 +219,11 @@ double least_seconds_with_host_updates(const CompiledPlan& plan) {
   return updates + least;
 }
 
-std::vector<double> earliest_with_host_updates(const CompiledPlan& plan) {
+std::vector<double> earliest_with_host_updates(const Lowered& plan) {
   const plan::Problem& problem = plan.problem;
   std::vector<double> earliest(problem.ops.size(), 0);
   if (plan.updates_beside_backward()) return earliest;
-  std::vector<size_t> first(problem.values.size(), problem.ops.size());  // op that uses it
-  for (size_t o = problem.ops.size(); o-- > 0;)
-    for (const int32_t v : problem.ops[o].inputs) first[at(v)] = o;
+  const std::vector<size_t> first = first_readers(problem);
   each_on_host(plan, [&](const JointOp& update) {
     size_t op = problem.ops.size();
     for (const int32_t v : made_on_host(plan, update))
@@ -239,13 +235,13 @@ std::vector<double> earliest_with_host_updates(const CompiledPlan& plan) {
   return earliest;
 }
 
-double host_seconds(const CompiledPlan& plan) {
+double host_seconds(const Lowered& plan) {
   double seconds = 0;
   each_on_host(plan, [&](const JointOp& update) { seconds += seconds_beside_copy(plan, update); });
   return seconds;
 }
 
-double wait_saved_on_device(const CompiledPlan& plan) {
+double wait_saved_on_device(const Lowered& plan) {
   struct Moved {
     double in = 0, out = 0;
   };
@@ -278,11 +274,12 @@ double wait_saved_on_device(const CompiledPlan& plan) {
   return host_seconds(plan) + std::max(0.0, on_device - seconds_of(plan, work));
 }
 
-double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
+double host_wait_seconds(const Planned& plan, double device_seconds) {
   if (plan.host_updated.empty()) return 0;
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
   if (plan.updates_beside_backward()) return wait_beside_backward(plan, line.seconds);
-  std::vector<double> fetched(plan.problem.values.size(), -1);  // when, first
+  // problem value -> seconds, at the begin of its first copy
+  std::vector<double> fetched(plan.problem.values.size(), -1);
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
     const plan::Step& step = plan.plan.steps[s];
     if (step.kind == plan::StepKind::kIn && fetched[at(step.index)] < 0)
@@ -304,16 +301,17 @@ double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   return std::max(0.0, plan::simulate(plan.problem, plan.plan, ready).seconds - line.seconds);
 }
 
-double host_rest_seconds(const CompiledPlan& plan) {
+double host_rest_seconds(const Planned& plan) {
   if (!plan.updates_beside_backward()) return 0;
   return std::max(0.0, plan::simulate(plan.problem, plan.plan).seconds - host_seconds(plan));
 }
 
-void choose_deferred(CompiledPlan& plan) {
-  if (!plan.updates_beside_backward()) return;
+std::set<int32_t> choose_deferred(const Planned& from) {
+  if (!from.updates_beside_backward()) return from.host_deferred;
+  Planned plan = from;
   plan.host_deferred.clear();
   const double plan_seconds = plan::simulate(plan.problem, plan.plan).seconds;
-  // Evenly, by their seconds: so the host has something to do all through backward, and all through forward nothing waits for it.
+  // Spread evenly, by their seconds: the host then has work all through backward, and forward waits for nothing.
   std::vector<std::pair<int32_t, double>> all;  // weight
   for (const int32_t i : host_update_order(plan, false)) {
     const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
@@ -343,9 +341,10 @@ void choose_deferred(CompiledPlan& plan) {
   for (double off = kFineDeferredStep; off < kDeferredStep; off += kFineDeferredStep)
     for (const double way : {-1, 1}) look_at(middle + way * off);
   wait(best);
+  return plan.host_deferred;
 }
 
-double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs) {
+double device_update_seconds(const Lowered& plan, const costs::Model& costs) {
   double seconds = 0;
   each_on_host(
       plan, [&](const JointOp& update) { seconds += costs.seconds(query_of(*plan.joint, update)).seconds; });

@@ -7,38 +7,27 @@
 #include "runtime/compile/homes/gradients.h"
 #include "runtime/compile/homes/homes.h"
 #include "runtime/compile/update/streamed.h"
-#include "runtime/costs/disk_rates.h"
 #include "runtime/costs/model.h"
-#include "runtime/costs/probe/host_memory.h"
 
 namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
 
-// By problem value: an op of the micro-batch uses it.
-std::vector<bool> used_values(const plan::Problem& problem) {
-  std::vector<bool> used(problem.values.size());
-  for (const plan::Op& op : problem.ops)
-    for (const auto* list : {&op.inputs, &op.outputs})
-      for (const int32_t v : *list) used[at(v)] = true;
-  return used;
-}
-
-// The weight's packed form, which its update writes; -1: it has none, or not one alone that is a copy.
-int32_t packed_copy(const CompiledPlan& plan, const JointOp& update) {
+// The packed form that the weight's update writes; -1: the weight has none, several, or one that is no copy.
+int32_t packed_copy(const Lowered& plan, const JointOp& update) {
   const std::vector<int32_t> all = packed_weights_of(*plan.joint, update.out[update_op::kParameter]);
   return all.size() == 1 && plan.registry->packed_is_copy ? plan.joint->ops(graph::kRepack)[at(all[0])].out[0]
                                                           : -1;
 }
 
-// It may be made beside backward.
+// The update reads the scale of gradients, as those concurrent with backward do.
 bool reads_scale(const JointOp& update) {
   return update.out.size() > update_op::kGradScale && update.out[update_op::kGradScale] >= 0;
 }
 
-// nullptr: there is none, or it needs memory of its own.
-std::unique_ptr<kernels::Kernel> host_kernel(const CompiledPlan& plan, const JointOp& update, int threads) {
+// The processor's kernel of an update. nullptr: there is none, or it needs a workspace.
+std::unique_ptr<kernels::Kernel> host_kernel(const Lowered& plan, const JointOp& update, int threads) {
   Operands operands(*plan.joint, update);
   if (const int32_t packed = packed_copy(plan, update); packed >= 0) {
     operands.out[update_op::kPacked] = plan.joint->values[at(packed)].desc;
@@ -54,40 +43,30 @@ int64_t whole_pages(const graph::JointGraph& joint, int32_t value) {
   return align_up(stored_bytes(joint, value), kPageBytes);
 }
 
-// Of the host tier: what one disk needs to be read, and written, all the time, and little beside the tier.
+// The ring's part of the host tier: enough for one disk to read and write all the time, and little of the tier.
 int64_t ring_bytes(int64_t capacity) {
   constexpr int64_t kPiece = int64_t{64} << 20, kLeast = 4 * kPageBytes, kShare = 16;
   return std::clamp(capacity / kShare, kSlots * kLeast, kSlots * kPiece) / kPageBytes * kPageBytes;
 }
 
-// The disk as the host reads and writes it; nothing: the plan has no disk tier beside a host tier.
-std::optional<plan::Link> host_disk_link(const CompiledPlan& plan, const device::Device& device,
+// The disk as the host reads and writes it. Nothing: the plan does not have both a host and a disk tier.
+std::optional<plan::Link> host_disk_link(const Lowered& plan, const device::Device& device,
                                          const PlanOptions& options) {
   const size_t disk = link_to(plan, Tier::kDisk), count = plan.link_tier.size();
   if (disk == count || link_to(plan, Tier::kHost) == count) return std::nullopt;
-  std::optional<plan::Link> probed;
-  if (options.costs == nullptr || !options.costs->model)
-    probed = costs::find_disk_link({device.info().disk_directory, options.disk_rates});
+  const std::optional<plan::Link>& measured = options.machine.disk;
   return costs::Model(device.info(), options.costs)
-      .host_disk_link(plan.problem.links[disk], probed ? &*probed : nullptr);
+      .host_disk_link(plan.problem.links[disk], measured ? &*measured : nullptr);
 }
 
 // An update that the host may make.
 struct Candidate {
   int32_t weight;
-  int64_t bytes;    // of all that it uses
-  size_t first_op;  // of the problem, that reads what it makes
+  int64_t bytes;    // of everything that the update uses
+  size_t first_op;  // the first op of the problem that reads what it makes
 };
 
-// By problem value: the first op that reads it.
-std::vector<size_t> first_readers(const plan::Problem& problem) {
-  std::vector<size_t> first(problem.values.size(), problem.ops.size());
-  for (size_t o = problem.ops.size(); o-- > 0;)
-    for (const int32_t v : problem.ops[o].inputs) first[at(v)] = o;
-  return first;
-}
-
-// Candidates within `most` bytes, from the last one on.
+// The last candidates, within `most` bytes.
 std::set<int32_t> last_ones(const std::vector<Candidate>& candidates, int64_t most) {
   std::set<int32_t> weights;
   for (auto next = candidates.rbegin(); next != candidates.rend(); ++next) {
@@ -98,7 +77,8 @@ std::set<int32_t> last_ones(const std::vector<Candidate>& candidates, int64_t mo
   return weights;
 }
 
-// Candidates within `most` bytes, evenly from the last to the first; what the first of all readers waits for comes behind all others.
+// Candidates within `most` bytes, spread evenly from the last to the first. Those that the very first reader waits
+// for come last.
 std::set<int32_t> evenly(const std::vector<Candidate>& candidates, int64_t most) {
   size_t first = std::numeric_limits<size_t>::max();
   for (const Candidate& c : candidates) first = std::min(first, c.first_op);
@@ -120,7 +100,7 @@ std::set<int32_t> evenly(const std::vector<Candidate>& candidates, int64_t most)
   return weights;
 }
 
-std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device, double share) {
+std::set<int32_t> may_update_on_host(const Lowered& plan, const device::Device& device, double share) {
   const graph::JointGraph& joint = *plan.joint;
   const std::vector<plan::Link>& links = plan.problem.links;
   const size_t link = link_to(plan, Tier::kHost);
@@ -128,19 +108,19 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
       !kernels::cpu_registry().facts().fuses_multiply_add)
     return {};
   const bool fused = joint.grad_scale >= 0;
-  const std::vector<bool> used = used_values(plan.problem);
+  const std::vector<bool> used = used_by_ops(plan.problem);
   const auto fetched = [&](int32_t v) {
     const int32_t stored = joint.values[at(v)].alias_of < 0 ? plan.problem_value[at(v)] : -1;
     if (stored < 0 || !used[at(stored)]) return false;
     const plan::Value& value = plan.problem.values[at(stored)];
     return value.persistent && value.bytes >= kPageBytes;
   };
-  // The weight, its packed form, or both: what ops read.
+  // Ops read the weight, its packed form, or both.
   const auto any_fetched = [&](const JointOp& update) {
     const std::vector<int32_t> made = made_on_host(plan, update);
     return std::any_of(made.begin(), made.end(), fetched);
   };
-  // A GPU rounds to blocks of 8 bits by steps of its own.
+  // A GPU rounds states in blocks of 8 bits in another order of operations.
   const auto in_blocks = [&](int32_t state) { return format(joint.values[at(state)].desc.dtype).block > 1; };
   const std::vector<bool> splits = splitting(joint);
   const auto streams = [&](int32_t state) { return !plan.host_disk || splits[at(state)]; };
@@ -177,8 +157,8 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
   return evenly(found, std::min(capacity, most));
 }
 
-// What updates and sums on the host have of the rate that its memory was measured at, alone, while copies run beside them. Of the
-// shares tried on the machine of bench/results/gpu-rates-2026-11-26.md, steps were shortest with this one.
+// The part of the measured rate of the host's memory that updates and sums there get, while copies use it as well.
+// With this part, steps were shortest on the machine of bench/results/gpu-rates-2026-11-26.md.
 constexpr double kBesideCopies = 0.27;
 
 }  // namespace
@@ -187,30 +167,31 @@ double host_memory_rate(const device::Device& device, const PlanOptions& options
   if (options.costs != nullptr && options.costs->model)
     return options.costs->model->host_memory_bytes_per_second;
   if (device.info().host_reaches) return 0;
-  return kBesideCopies * costs::find_host_memory_rate({device.info().host_threads, options.disk_rates});
+  return kBesideCopies * options.machine.host_memory_bytes_per_second;
 }
 
-bool choose_host_updates(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
-                         double share, bool with_disk) {
-  let_gradients_persist(plan);  // they leave for where the host reads them
+std::optional<Lowered> with_host_updates(Lowered from, const device::Device& device,
+                                         const PlanOptions& options, double share, bool with_disk) {
+  Lowered plan = let_gradients_persist(std::move(from));  // the host reads them in its tier
   plan.host_updated = may_update_on_host(plan, device, share);
   plan.host_memory_bytes_per_second = host_memory_rate(device, options);
   if (with_disk) {
     plan.host_disk = host_disk_link(plan, device, options);
     std::set<int32_t> with = may_update_on_host(plan, device, share);
-    if (with == plan.host_updated) return false;
+    if (with == plan.host_updated) return {};
     plan.host_updated = std::move(with);
   }
-  return !plan.host_updated.empty();
+  if (plan.host_updated.empty()) return {};
+  return plan;
 }
 
-int64_t host_updated_bytes(const CompiledPlan& plan) {
+int64_t host_updated_bytes(const Lowered& plan) {
   int64_t bytes = 0;
   for (const int32_t weight : plan.host_updated) bytes += stored_bytes(*plan.joint, weight);
   return bytes;
 }
 
-std::vector<int32_t> made_on_host(const CompiledPlan& plan, const JointOp& update) {
+std::vector<int32_t> made_on_host(const Lowered& plan, const JointOp& update) {
   std::vector<int32_t> made = {update.out[update_op::kParameter]};
   if (const int32_t packed = packed_copy(plan, update); packed >= 0) made.push_back(packed);
   return made;
@@ -225,10 +206,10 @@ std::vector<int32_t> host_scalars(const JointOp& update) {
   return scalars;
 }
 
-void keep_states_off_device(CompiledPlan& plan) {
+Lowered with_states_on_host(Lowered plan) {
   const size_t host = link_to(plan, Tier::kHost);
   int64_t& capacity = plan.problem.links[host].capacity_bytes;
-  const std::vector<bool> used = used_values(plan.problem);
+  const std::vector<bool> used = used_by_ops(plan.problem);
   int64_t all = 0;
   each_on_host(plan, [&](const JointOp& update) {
     const std::span<const int32_t> states = states_of(update);
@@ -239,13 +220,13 @@ void keep_states_off_device(CompiledPlan& plan) {
     for (const int32_t state : states) plan.offloaded[state] = {Tier::kHost, {}};
     const int32_t weight = uses[0];
     if (!used[at(plan.problem_value[at(weight)])])
-      plan.offloaded[weight] = {Tier::kHost, {}};  // its packed form is what ops read
+      plan.offloaded[weight] = {Tier::kHost, {}};  // ops read only its packed form
   });
   int64_t homes = 0;
   if (plan.host_disk && all > capacity) {
     plan.host_ring_bytes = ring_bytes(capacity);
     capacity -= plan.host_ring_bytes;
-    homes = bytes_with_homes(plan)[host];
+    homes = residency_bytes(plan)[host];
   }
   each_on_host(plan, [&](const JointOp& update) {
     const std::span<const int32_t> states = states_of(update);
@@ -259,9 +240,10 @@ void keep_states_off_device(CompiledPlan& plan) {
     plan.problem.links[link].capacity_bytes -= bytes;
     for (const int32_t value : staying) plan.offloaded.at(value).tier = plan.link_tier[link];
   });
+  return plan;
 }
 
-std::vector<int32_t> copied_by_host_update(const CompiledPlan& plan, const JointOp& update) {
+std::vector<int32_t> copied_by_host_update(const Lowered& plan, const JointOp& update) {
   std::vector<int32_t> copied;
   const auto add = [&](int32_t v) {
     if (plan.problem_value[at(v)] >= 0) copied.push_back(plan.problem_value[at(v)]);
@@ -271,10 +253,11 @@ std::vector<int32_t> copied_by_host_update(const CompiledPlan& plan, const Joint
   return copied;
 }
 
-std::vector<int32_t> host_update_order(const CompiledPlan& plan, bool deferred) {
+std::vector<int32_t> host_update_order(const Planned& plan, bool deferred) {
   const bool last = !deferred;
   constexpr size_t kNever = std::numeric_limits<size_t>::max();
-  std::vector<size_t> copied(plan.problem.values.size(), kNever);  // by which step, first or last
+  // problem value -> the step of its first or last copy
+  std::vector<size_t> copied(plan.problem.values.size(), kNever);
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
     const plan::Step& step = plan.plan.steps[s];
     const bool copy = step.kind == plan::StepKind::kIn || (last && step.kind == plan::StepKind::kOut);

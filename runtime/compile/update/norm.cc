@@ -1,4 +1,5 @@
-// The sum of squares of all gradients, which the update reads: in one launch where the backend has that.
+// The norm's program: the sum of squares of all gradients, which the update reads. It is one launch where the backend
+// has that.
 #include <algorithm>
 #include <optional>
 
@@ -24,7 +25,7 @@ class GradientNorm : UpdateWriter {
       for (const JointOp& op : ops) {
         in.push_back(operand(op.in[0]));
         out.push_back(operand(op.out[0]));
-        if (out.size() > 1) out.back().offset = -1;  // they add to the first one's
+        if (out.size() > 1) out.back().offset = -1;  // all add to the first one's output
       }
       launch(ops[0], 0, kernels[0], in, out);
       return take();
@@ -34,7 +35,7 @@ class GradientNorm : UpdateWriter {
   }
 
  private:
-  // Of a sliced gradient, for kernels on all of it or on a part.
+  // The ops for a sliced gradient: squares of each chunk, and the sum of the chunks.
   struct ChunkOps {
     SquaresChunks chunks;
     JointOp squares, sum;
@@ -51,10 +52,10 @@ class GradientNorm : UpdateWriter {
     }
   };
 
-  // Gradients that live in a tier come in one after the other.
+  // Fetches gradients that stream, one after the other.
   Program one_by_one() {
     const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
-    std::vector<int32_t> kernels;  // one each: what a batch adds up is not all on the device at once
+    std::vector<int32_t> kernels;  // one each, as not all gradients are on the device at once
     int64_t workspace = 0;
     for (const JointOp& op : ops) {
       const bool chunked = in_chunks(op.in[0]).has_value();
@@ -90,7 +91,7 @@ class GradientNorm : UpdateWriter {
   std::optional<SquaresChunks> in_chunks(int32_t gradient) const {
     return streamed(gradient) ? squares_chunks(plan_, gradient) : std::nullopt;
   }
-  // Of the kernels on all chunks at once: those on some of them need no more.
+  // The workspace of the kernels for all chunks at once; fewer chunks need no more.
   int64_t workspace_of_chunks(const JointOp& op) {
     const ChunkOps by(*squares_chunks(plan_, op.in[0]), op);
     const Operand sums = by.sums(by.chunks.count, 0);
@@ -98,13 +99,13 @@ class GradientNorm : UpdateWriter {
                     workspace_of(kernel_of(by.sum, sums, operand(joint_.norm))));
   }
 
-  // The sums of the chunks lie in front of the slots, through which the gradient comes in pieces of whole chunks. area: of both,
-  // where nothing else lies.
+  // The sums of the chunks come first in the area, then the slots through which the gradient streams in pieces of
+  // complete chunks.
   void by_chunks(size_t i, const ChunkOps& by, const Area& area) {
     const auto index = static_cast<int32_t>(i);
     const int32_t gradient = joint_.ops(graph::kGradientNorm)[i].in[0];
     const TensorDesc& whole = joint_.values[at(gradient)].desc;
-    const OffloadedPlace& home = *plan_.away(gradient);
+    const Where home = plan_.where(gradient, Point::kDeviceUpdate);
     const SquaresChunks& chunks = by.chunks;
     const int64_t size = dtype_bytes(whole.dtype), all = whole.shape.elements(),
                   rest = area.bytes - chunks.sums_bytes,
@@ -116,8 +117,7 @@ class GradientNorm : UpdateWriter {
     for (int64_t done = 0; done < all; done += most) {
       const int64_t count = std::min(all - done, most), first = done / chunks.elements;
       const int64_t offset = slots.take(align_up(count * size, kAlignment));
-      copy(Lane::kCopyIn, {Tier::kDevice, home.tier, offset, home.extents.at(0).tier_offset + done * size,
-                           count * size, -1});
+      copy(Lane::kCopyIn, {Tier::kDevice, home.tier, offset, home.offset + done * size, count * size, -1});
       order(Lane::kCopyIn, Lane::kCompute);
       const Operand piece{{whole.dtype, Shape{count}, 0}, offset};
       const Operand sums = by.sums((count + chunks.elements - 1) / chunks.elements,
@@ -138,7 +138,7 @@ class GradientNorm : UpdateWriter {
 
 }  // namespace
 
-Program norm_program(CompiledPlan& plan, KernelMaker& maker, const Room& room) {
+Program norm_program(const Placed& plan, KernelMaker& maker, const Room& room) {
   return GradientNorm(plan, maker, room).program();
 }
 

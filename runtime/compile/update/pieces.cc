@@ -10,19 +10,23 @@ namespace {
 
 using graph::JointOp;
 
-// Fills pieces with parts, in order, one open piece per tier.
+// Fills pieces with parts, in the order of the updates. Each tier has one open piece.
 class Placer {
  public:
-  Placer(CompiledPlan& plan, int64_t most, int64_t max_masters)
-      : plan_(plan), joint_(*plan.joint), splits_(splitting(joint_)), max_(most), max_masters_(max_masters) {}
+  Placer(Placed plan, int64_t most, int64_t max_masters)
+      : plan_(std::move(plan)),
+        joint_(*plan_.joint),
+        splits_(splitting(joint_)),
+        max_(most),
+        max_masters_(max_masters) {}
 
-  Pieces run() {
+  PlacedPieces run() {
     const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
     for (const JointOp& op : updates)
       if (plan_.on_host(op)) on_host_.insert(states_of(op).begin(), states_of(op).end());
     for (size_t i = 0; i < updates.size(); ++i)
-      if (const OffloadedPlace* place = streamed_from(plan_, updates[i]))
-        this->place(static_cast<int32_t>(i), place->tier);
+      if (const std::optional<Tier> tier = streamed_from(plan_, updates[i]))
+        place(static_cast<int32_t>(i), *tier);
     for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
     if (plan_.streams_on_host()) {
       for (const bool deferred : {true, false}) {
@@ -36,13 +40,12 @@ class Placer {
       const auto weight = plan_.offloaded.find(op.out[0]);
       if (weight == plan_.offloaded.end()) continue;
       const int64_t bytes = stored_bytes(joint_, op.out[0]);
-      // Small neighbours travel as one.
+      // Small values that are neighbours are one copy.
       const int64_t offset = take(weight->second.tier, bytes, alignment_of(bytes));
       weight->second.extents = {{0, joint_.values[at(op.out[0])].desc.bytes(), offset}};
     }
     for (const auto& [value, place] : plan_.offloaded)
       if (place.extents.empty() && joint_.values[at(value)].alias_of < 0) place_in_reach(value);
-    plan_.host_copies.clear();
     for (const JointOp& op : updates)
       if (plan_.on_host(op))
         for (const int32_t v : host_scalars(op)) plan_.host_copies[v] = 0;
@@ -52,7 +55,7 @@ class Placer {
     for (auto& [value, place] : plan_.homes)
       place.extents = {{0, joint_.values[at(value)].desc.bytes(),
                         plan_.offloaded_bytes[static_cast<size_t>(place.tier)] + home_offset(value)}};
-    return std::move(pieces_);
+    return {std::move(plan_), std::move(pieces_)};
   }
 
  private:
@@ -71,7 +74,7 @@ class Placer {
 
   static int64_t alignment_of(int64_t bytes) { return bytes > kMinPieceBytes ? kPageBytes : kAlignment; }
 
-  // In one piece; the parts that micro-batches know of it one behind the other.
+  // Places a value in one piece. Its slices, which micro-batches use, follow one another in it.
   void place_in_reach(int32_t value) {
     const graph::Slices* const slices = joint_.slices_of(value);
     if (slices == nullptr && is_part(value)) return;
@@ -95,7 +98,7 @@ class Placer {
     });
   }
 
-  // That of a whole is its first part's: the others lie behind it, without holes.
+  // The offset of a sliced value is that of its first slice: the others follow it without gaps.
   int64_t home_offset(int32_t value) const {
     const auto offset = [&](int32_t v) { return plan_.plan.home_offsets[at(plan_.problem_value[at(v)])]; };
     const graph::Slices* const slices = joint_.slices_of(value);
@@ -109,31 +112,31 @@ class Placer {
     return offset(slices->parts[0]);
   }
 
-  // What of an update comes in parts, the same elements of all of it.
+  // What of an update streams in parts, the same elements of each value.
   struct Load {
     int32_t op;
     std::span<const int32_t> states;
-    std::vector<int32_t> beside, rest;  // what comes along, and what is used where it lies
+    std::vector<int32_t> beside, rest;  // values that come along; values that are used in place
   };
 
   void place(int32_t op, Tier tier) {
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
     const std::span<const int32_t> states = states_of(update);
     const bool parts = streams_in_parts(plan_, update);
-    const bool streams = !states.empty() && plan_.streamed(states[0]) != nullptr;
+    const bool streams = !states.empty() && plan_.streamed(states[0]);
     if (!parts && (!streams || !splits_[at(states[0])])) return place_whole(op, tier);
     Load load{op, streams ? states : std::span<const int32_t>(), {}, {}};
     for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
-      (parts && plan_.streamed(v) != nullptr ? load.beside : load.rest).push_back(v);
+      (parts && plan_.streamed(v) ? load.beside : load.rest).push_back(v);
     if (!streams) load.rest.insert(load.rest.end(), states.begin(), states.end());
     place_parts(load, open_[static_cast<size_t>(tier)], tier, max_);
   }
 
-  // All that its update uses of the disk.
+  // Places everything on the disk that an update on the host uses.
   void place_on_host(int32_t op) {
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
     const std::span<const int32_t> states = states_of(update);
-    const auto on_disk = [&](int32_t v) { return plan_.away(v)->tier == Tier::kDisk; };
+    const auto on_disk = [&](int32_t v) { return plan_.where(v, Point::kHostUpdate).tier == Tier::kDisk; };
     const bool streams = !states.empty() && on_disk(states[0]);
     Load load{op, streams ? states : std::span<const int32_t>(), {}, {}};
     std::vector<int32_t> others = made_on_host(plan_, update);
@@ -173,7 +176,7 @@ class Placer {
     if (master > 0 && whole > most) close(open);
   }
 
-  // Its states one after the other; they may be of other shapes than the parameter.
+  // The states follow one another. They may have other shapes than the parameter.
   void place_whole(int32_t op, Tier tier) {
     Open& open = open_[static_cast<size_t>(tier)];
     Piece& piece = open.piece;
@@ -181,7 +184,7 @@ class Placer {
     const int32_t weight = update.out[update_op::kParameter];
     const int64_t master = whole_values(plan_, update).bytes;
     const std::span<const int32_t> states = states_of(update);
-    const bool streams = !states.empty() && plan_.streamed(states[0]) != nullptr;
+    const bool streams = !states.empty() && plan_.streamed(states[0]);
     const int64_t whole = streams ? state_bytes(joint_, update) : 0;
     if (piece.bytes + piece.beside + whole > max_ || open.masters + master > max_masters_) close(open);
     piece.tier = tier;
@@ -227,7 +230,7 @@ class Placer {
     return offset;
   }
 
-  CompiledPlan& plan_;
+  Placed plan_;
   const graph::JointGraph& joint_;
   const std::vector<bool> splits_;
   const int64_t max_, max_masters_;
@@ -239,11 +242,8 @@ class Placer {
 
 }  // namespace
 
-Pieces place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters) {
-  for (auto* places : {&plan.offloaded, &plan.homes})
-    for (auto& [value, place] : *places) place.extents.clear();
-  plan.offloaded_bytes = {};
-  return Placer(plan, most, max_masters).run();
+PlacedPieces place_offloaded(Placed plan, int64_t most, int64_t max_masters) {
+  return Placer(std::move(plan), most, max_masters).run();
 }
 
 }  // namespace cairn::engine

@@ -1,5 +1,5 @@
-// How offloaded optimizer state travels in the update: cut into parts of updates, which are put together to pieces, each
-// one copy.
+// How offloaded optimizer state streams through an update. Updates are cut into parts; parts are put together to
+// pieces; a piece is one copy.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -7,45 +7,46 @@
 #include <vector>
 
 #include "runtime/base/checked.h"
-#include "runtime/compile/program.h"
+#include "runtime/compile/stages.h"
 #include "runtime/compile/update/streamed.h"
 
 namespace cairn::engine {
 
-// Elements [begin, begin + count) of an update op's tensors, whose optimizer state lies in a piece: all of them
-// where the state does not split, or the same elements of each state.
+// The elements [begin, begin + count) of the tensors of an update op: all of them where a state does not split.
 struct Part {
   int32_t op;  // index into the update phase
   int64_t begin, count;
-  bool states = false;                                      // they come with the piece
-  std::array<int64_t, update_op::kMaxStates> offsets = {};  // of each state, bytes in the piece
-  // The same of the elements of the weight, the gradient and the packed weight, where they live in a tier and come in parts;
-  // else -1.
+  bool states = false;                                      // the piece has its states
+  std::array<int64_t, update_op::kMaxStates> offsets = {};  // of each state, in the piece
+  // The same of the weight, the gradient and the packed weight, where they live in a tier and come in parts; else -1.
   int64_t weight = -1, gradient = -1, packed = -1;
 };
-// What travels as one copy, and beside it the elements of weights and gradients, which lie whole in their tiers.
+// One copy of states, and the same elements of weights and gradients, which have copies of their own.
 struct Piece {
   Tier tier;
   int64_t tier_offset = 0, bytes = 0;
-  int64_t beside = 0;  // bytes in the ring behind those that travel as one
+  int64_t beside = 0;  // bytes of weights and gradients, which lie after the states in the ring
   std::vector<Part> parts;
 };
 struct Pieces {
-  std::vector<Piece> device;  // of updates there, in the order of the update
-  std::vector<Piece>
-      host;  // of updates on the host, in the order in which it makes them, deferred ones first
+  std::vector<Piece> device;  // of the device's updates, in their order
+  std::vector<Piece> host;    // of the host's updates, in their order, deferred ones first
 };
-// Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes (those of updates on the
-// host: of its ring's slots), or of one update's state that does not split, and what is used where it lies whole: fills
-// OffloadedPlace::extents and plan.offloaded_bytes. The master weights away from the device of a piece's parts are whole in it,
-// and take at most `max_masters` bytes; or the piece has one part, of one weight.
-Pieces place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
+struct PlacedPieces {
+  Placed plan;
+  Pieces pieces;
+};
+// Gives everything in a tier its place there. Optimizer state streams as pieces of at most `most` bytes (for
+// updates on the host: of a slot of their ring), or of the state of one update that does not split. A piece's parts
+// need at most `max_masters` bytes of values that lie in one piece on the device next to it (whole_values()); or
+// the piece has one part, of one weight.
+PlacedPieces place_offloaded(Placed plan, int64_t most, int64_t max_masters);
 
-// How the states of an update op are cut into parts: where each state's part begins a block of its format.
+// Where an update may be cut: each state's part has to begin with a block of its format.
 class Cut {
  public:
-  // beside: further values whose same elements come along. resident: those that stay where they are, on the device or in
-  // a tier within reach, whose parts must begin at aligned addresses.
+  // beside: further values whose elements come along. resident: values that are used where they lie; their parts
+  // have to begin at aligned addresses.
   Cut(const graph::JointGraph& joint, std::span<const int32_t> states, std::span<const int32_t> beside,
       std::span<const int32_t> resident) {
     for (const auto& list : {states, beside})
@@ -54,14 +55,15 @@ class Cut {
     for (const int32_t value : resident) aligned_.push_back(&stored_format(joint, value));
     for (const Format* f : aligned_) block_ = std::max(block_, f->block);
   }
-  // Of so many elements of all that comes along, each aligned.
+  // Bytes of so many elements of everything that comes along.
   int64_t bytes(int64_t elements) const {
     int64_t sum = 0;
     for (const Format* f : formats_) sum += align_up(f->bytes(elements), kAlignment);
     return sum;
   }
-  // The most elements of a part that fits into `room` and has others of its tensor behind it. Blocks go by whole pages or
-  // whole alignments where there is room for that, so that little is lost between parts; other elements, too, on a disk.
+  // The most elements of a part that fits into `room` and is not the last of its tensor. Formats in blocks, and
+  // everything on a disk, are cut at multiples of pages or of the alignment where there is room for that, so that
+  // little is lost between parts.
   int64_t most(int64_t room, Tier tier) const {
     if (block_ == 1 && tier != Tier::kDisk) return parts_of(kAlignment, room, 1);
     for (const int64_t quantum : {kPageBytes, kAlignment})
@@ -70,7 +72,7 @@ class Cut {
   }
 
  private:
-  // In the smallest parts whose bytes are all multiples of the quantum, at least `least` of them.
+  // As many units as fit, at least `least`. A unit is the smallest part whose bytes are multiples of the quantum.
   int64_t parts_of(int64_t quantum, int64_t room, int64_t least) const {
     int64_t unit = block_;
     while (std::any_of(formats_.begin(), formats_.end(),

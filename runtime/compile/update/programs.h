@@ -1,10 +1,10 @@
-// The programs around a micro-batch, internal to this folder. All but the persistent values of the arena is free then,
-// and what lives in a tier streams through it:
+// The programs that run between micro-batches. The arena above the persistent values is free then, and what lives
+// in a tier streams through it:
 //
-//   persistent | workspace of a kernel | whole values, one update's or two | ring of pieces of optimizer state
+//   persistent | workspace of a kernel | values in one piece, of one update or two | ring of pieces of optimizer state
 //
-// A piece comes in, its ops run, it goes out; the next ones come in meanwhile, as far as the ring goes round.
-// The lanes are ordered by events alone: a copy in waits for the copy out of what lay there before.
+// A piece comes in, its ops run, it goes out; the next pieces come in meanwhile, as far as the ring has room.
+// Events alone order the queues: a copy in waits for the copy out of what lay there before.
 #pragma once
 #include <vector>
 
@@ -14,13 +14,13 @@
 
 namespace cairn::engine {
 
-// Of weights and packed forms that are both on the device, or used where they lie.
-Program repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
-// Of weights or packed forms that copies bring from a tier, or take there.
-Program fetched_repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
-Program norm_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
-// Updates with no copy between them are one launch where the backend has that, and packed weights are made in it or
-// right behind: after an update all packed weights are fresh.
-Program update_program(CompiledPlan& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces);
+// Packs weights where neither the weight nor its packed form streams.
+Program repack_program(const Placed& plan, KernelMaker& maker, const Room& room);
+// Packs weights where one of the two streams.
+Program fetched_repack_program(const Placed& plan, KernelMaker& maker, const Room& room);
+Program norm_program(const Placed& plan, KernelMaker& maker, const Room& room);
+// Updates with no copy between them are one launch where the backend has that. It also packs the weights, or ops
+// right after it do: after an update all packed weights are fresh.
+Program update_program(const Placed& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces);
 
 }  // namespace cairn::engine

@@ -1,4 +1,4 @@
-// Packed weights are made of weights: before the first micro-batch, and after the host has written weights.
+// The programs that pack weights: before the first micro-batch, and after the host wrote weights.
 #include <set>
 
 #include "runtime/compile/homes/homes.h"
@@ -12,14 +12,14 @@ class Repack : UpdateWriter {
  public:
   using UpdateWriter::UpdateWriter;
 
-  // Of weights and packed forms of which none streams.
+  // Packs weights where neither the weight nor a packed form streams.
   Program resident() {
     for (size_t i = 0; i < joint_.ops(graph::kRepack).size(); ++i)
       if (packing_bytes(plan_, joint_.ops(graph::kRepack)[i].in[0]) == 0) pack(static_cast<int32_t>(i));
     return take();
   }
 
-  // Weights that live in a tier come in, their packed forms are made, and those that live there go out.
+  // Fetches weights of a tier, packs them, and sends back the packed forms that live there.
   Program fetched() {
     order(Lane::kCompute, Lane::kCopyIn);
     int64_t most = 0;
@@ -54,11 +54,11 @@ class Repack : UpdateWriter {
 
 }  // namespace
 
-Program repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room) {
+Program repack_program(const Placed& plan, KernelMaker& maker, const Room& room) {
   return Repack(plan, maker, room).resident();
 }
 
-Program fetched_repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room) {
+Program fetched_repack_program(const Placed& plan, KernelMaker& maker, const Room& room) {
   return Repack(plan, maker, room).fetched();
 }
 

@@ -1,5 +1,5 @@
-// Where an update puts what it needs and what comes from a tier, in the free part of the arena. Internal to
-// this folder.
+// How the programs between micro-batches use the free part of the arena: a workspace, values in one piece, a ring
+// of pieces.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -17,16 +17,16 @@ struct Area {
   }
 };
 
-// Where things go in the free part of the arena.
+// The free part of the arena, divided.
 struct Room {
   int64_t workspace = 0, workspace_bytes = 0;
   int64_t end = 0;           // of the free part
-  int64_t master_bytes = 0;  // of the largest that comes and goes
+  int64_t master_bytes = 0;  // the most that an update fetches in one piece (whole_values())
   Area masters, ring;
 
-  // Where nothing streams, nothing else wants room.
-  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes) : master_bytes(masters_bytes) {
-    const CompiledPlan::FreeRange free = plan.free_range();
+  // Where nothing streams, the workspace has all the room.
+  Room(const Placed& plan, int64_t max_workspace, int64_t masters_bytes) : master_bytes(masters_bytes) {
+    const Placed::FreeRange free = plan.free_range();
     workspace = free.offset;
     end = free.offset + free.bytes;
     workspace_bytes = !plan.streams() ? free.bytes : max_workspace;
@@ -34,13 +34,13 @@ struct Room {
     const int64_t least = least_ring_bytes(plan);
     require(left >= master_bytes + least, Code::kInternal, "an update needs ",
             workspace_bytes + master_bytes + least, " bytes; ", free.bytes, " are free");
-    // A second master weight comes in while the first is packed.
+    // With two slots, the next weight comes in while the first is packed.
     const int64_t slots = left - 2 * master_bytes >= std::max(kSlots * kPieceBytes, least) ? 2 : 1;
     masters = {workspace + workspace_bytes, slots * master_bytes};
     left -= masters.bytes;
     ring = {masters.offset + masters.bytes, left / kAlignment * kAlignment};
   }
-  // Bytes of a piece: a third of the ring; whole pages where that is not too little.
+  // Bytes of a piece: a third of the ring, in whole pages if that leaves any.
   int64_t max_piece() const {
     const int64_t most = std::min(kPieceBytes, ring.bytes / kSlots);
     return most >= kPageBytes ? most / kPageBytes * kPageBytes
@@ -48,15 +48,15 @@ struct Room {
   }
 };
 
-// Ranges of an area that copies move in and out of, in turn: of the arena's free part, or of what the host tier has for that.
+// A ring: ranges of an area in the arena or the host tier, through which values come and go in turn.
 class Slots {
  public:
-  // lane: that moves things in. On the host tier, all that lives there counts as one range.
+  // lane: the queue that brings values in. On the host tier the ledger counts the whole ring as one range.
   Slots(ProgramWriter& writer, Area whole, device::Lane lane = device::Lane::kCopyIn,
         Tier tier = Tier::kDevice)
       : writer_(writer), whole_(whole), lane_(lane), tier_(tier), next_(whole.offset) {}
 
-  // A range for what comes next: what lay there has gone out, or is no longer used.
+  // The range for the next value. The lane waits until what lay there is no longer used.
   int64_t take(int64_t bytes) {
     if (next_ + bytes > whole_.offset + whole_.bytes) next_ = whole_.offset;
     const Area area{next_, bytes};
@@ -74,7 +74,7 @@ class Slots {
     used_.push_back({area, range, -1});
     return area.offset;
   }
-  // Nothing uses the range at `offset` after `event`.
+  // After `event` nothing uses the range at `offset`.
   void done(int64_t offset, int32_t event) {
     for (Used& used : used_)
       if (used.area.offset == offset) used.done = event;

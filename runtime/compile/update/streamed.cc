@@ -6,11 +6,7 @@
 #include "runtime/compile/homes/homes.h"
 
 namespace cairn::engine {
-namespace {
-
 using graph::JointOp;
-
-}  // namespace
 
 int64_t stored_bytes(const graph::JointGraph& joint, int32_t value) {
   return align_up(joint.values[at(value)].desc.bytes(), kAlignment);
@@ -27,13 +23,28 @@ int64_t state_bytes(const graph::JointGraph& joint, const JointOp& update) {
   return bytes;
 }
 
+std::vector<bool> used_by_ops(const plan::Problem& problem) {
+  std::vector<bool> used(problem.values.size());
+  for (const plan::Op& op : problem.ops)
+    for (const auto* list : {&op.inputs, &op.outputs})
+      for (const int32_t v : *list) used[at(v)] = true;
+  return used;
+}
+
+std::vector<size_t> first_readers(const plan::Problem& problem) {
+  std::vector<size_t> first(problem.values.size(), problem.ops.size());
+  for (size_t o = problem.ops.size(); o-- > 0;)
+    for (const int32_t v : problem.ops[o].inputs) first[at(v)] = o;
+  return first;
+}
+
 std::vector<bool> splitting(const graph::JointGraph& joint) {
   std::vector<bool> splits(joint.values.size());
   for (const graph::State& state : joint.states) splits[at(state.value)] = state.splits;
   return splits;
 }
 
-int64_t least_ring_bytes(const CompiledPlan& plan) {
+int64_t least_ring_bytes(const Lowered& plan) {
   const graph::JointGraph& joint = *plan.joint;
   const std::vector<bool> splits = splitting(joint);
   int64_t states = 0, largest = 0;
@@ -41,9 +52,9 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
     if (plan.on_host(update)) continue;
     if (streams_in_parts(plan, update))
       for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
-        if (plan.streamed(v) != nullptr) states += stored_bytes(joint, v);
+        if (plan.streamed(v)) states += stored_bytes(joint, v);
     const std::span<const int32_t> own = states_of(update);
-    if (own.empty() || plan.streamed(own[0]) == nullptr) continue;
+    if (own.empty() || !plan.streamed(own[0])) continue;
     const int64_t bytes = state_bytes(joint, update);
     states += bytes;
     if (!splits[at(own[0])]) largest = std::max(largest, bytes);
@@ -51,16 +62,18 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
   return std::max(std::min(states, kSlots * kMinPieceBytes), largest);
 }
 
-const OffloadedPlace* streamed_from(const CompiledPlan& plan, const JointOp& update) {
-  if (plan.on_host(update)) return nullptr;
+std::optional<Tier> streamed_from(const Lowered& plan, const JointOp& update) {
+  if (plan.on_host(update)) return {};
   const std::span<const int32_t> states = states_of(update);
-  if (!states.empty() && plan.streamed(states[0]) != nullptr) return plan.streamed(states[0]);
+  std::vector<int32_t> values(states.begin(), states.begin() + (states.empty() ? 0 : 1));
   const WholeValues whole = whole_values(plan, update);
-  for (const auto* list : {&whole.fetched, &whole.made})
-    if (!list->empty()) return plan.streamed(list->front());
-  if (!streams_in_parts(plan, update)) return nullptr;
-  const OffloadedPlace* weight = plan.streamed(update.out[update_op::kParameter]);
-  return weight != nullptr ? weight : plan.streamed(update.in[update_op::kGrad]);
+  values.insert(values.end(), whole.fetched.begin(), whole.fetched.end());
+  values.insert(values.end(), whole.made.begin(), whole.made.end());
+  if (streams_in_parts(plan, update))
+    values.insert(values.end(), {update.out[update_op::kParameter], update.in[update_op::kGrad]});
+  for (const int32_t value : values)
+    if (const Where place = plan.where(value, Point::kDeviceUpdate); place.streamed()) return place.tier;
+  return {};
 }
 
 std::span<const int32_t> states_of(const JointOp& update) {

@@ -23,12 +23,12 @@ double in_seconds(const plan::Link& link, int64_t bytes) {
 double out_seconds(const plan::Link& link, int64_t bytes) {
   return latencies(link, bytes) + static_cast<double>(bytes) / link.out_bytes_per_second;
 }
-// Both directions share the link for as long as both are busy.
+// Both directions slow each other down while both are busy.
 double both_seconds(const plan::Link& link, int64_t in, int64_t out) {
   const double one = in_seconds(link, in), other = out_seconds(link, out);
   return std::min(one, other) / link.both_ways_factor + std::abs(one - other);
 }
-// Without latencies, of which small neighbours share one.
+// Without latencies, as small neighbours share a copy.
 double seconds(const plan::Link& link, const Crossing& crossing) {
   plan::Link at_once = link;
   at_once.latency_seconds = 0;
@@ -37,13 +37,13 @@ double seconds(const plan::Link& link, const Crossing& crossing) {
 
 }  // namespace
 
-std::map<int32_t, Crossing> update_crossings(const CompiledPlan& plan) {
+std::map<int32_t, Crossing> update_crossings(const Lowered& plan) {
   const graph::JointGraph& joint = *plan.joint;
   std::map<int32_t, Crossing> crossings;
   const auto of = [&](int32_t value) -> Crossing* {
-    const OffloadedPlace* const place = plan.streamed(value);
-    if (place == nullptr) return nullptr;
-    const auto link = std::find(plan.link_tier.begin(), plan.link_tier.end(), place->tier);
+    const Where place = plan.where(value, Point::kDeviceUpdate);
+    if (!place.streamed()) return nullptr;
+    const auto link = std::find(plan.link_tier.begin(), plan.link_tier.end(), place.tier);
     Crossing& crossing = crossings[value];
     crossing.link = static_cast<int32_t>(link - plan.link_tier.begin());
     return &crossing;
@@ -68,7 +68,7 @@ std::map<int32_t, Crossing> update_crossings(const CompiledPlan& plan) {
   return crossings;
 }
 
-double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs) {
+double streaming_seconds(const Lowered& plan, const costs::Model& costs) {
   std::vector<Crossing> all(plan.link_tier.size());
   for (const auto& [value, crossing] : update_crossings(plan)) {
     Crossing& sum = all[at(crossing.link)];
@@ -76,8 +76,8 @@ double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs) {
     sum.out += crossing.out;
     sum.before += crossing.before;
   }
-  // Copies of the update overlap all of its kernels but the first one's and the last one's; those of the norm take longer
-  // than its kernels.
+  // An update's copies overlap all of its kernels but the first and the last one. The norm's copies take longer than
+  // its kernels.
   double copies = 0, ends = 0, before = 0;
   for (size_t link = 0; link < all.size(); ++link) {
     const plan::Link& l = plan.problem.links[link];
@@ -96,7 +96,7 @@ double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs) {
   return before + ends + std::max(0.0, copies - kernels);
 }
 
-bool squares_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t micro_steps) {
+bool squares_pay(const Lowered& plan, const costs::Model& costs, int64_t micro_steps) {
   const std::vector<JointOp>& norm = plan.joint->ops(graph::kGradientNorm);
   if (norm.empty() || plan.joint->grad_scale >= 0 || plan.reaches(plan.link_tier[0])) return false;
   double squares = 0, copies = 0;
@@ -108,9 +108,9 @@ bool squares_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t mi
   return squares * static_cast<double>(micro_steps) < copies;
 }
 
-bool may_defer(const CompiledPlan& plan, const PlanOptions& options) {
+bool may_defer(const Lowered& plan, const PlanOptions& options) {
   const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
-  return options.defer_updates != PlanOptions::Defer::kNever && options.micro_steps <= 1 &&
+  return options.forced.defer_updates != ForcedChoices::When::kNever && options.micro_steps <= 1 &&
          !updates.empty() && plan.joint->grad_scale < 0 && plan.joint->slices.empty() &&
          !plan.problem.links.empty() && !plan.reaches(plan.link_tier[0]) &&
          (plan.layout == nullptr || plan.layout->plans == 1) &&
@@ -118,7 +118,7 @@ bool may_defer(const CompiledPlan& plan, const PlanOptions& options) {
                       [](const JointOp& update) { return update.attrs.has("rng"); });
 }
 
-void share_out(CompiledPlan& plan, double total) {
+Lowered with_seconds_shared_out(Lowered plan, double total) {
   const std::map<int32_t, Crossing> crossings = update_crossings(plan);
   std::vector<double> own(plan.problem.values.size(), 0);
   double all = 0;
@@ -139,12 +139,13 @@ void share_out(CompiledPlan& plan, double total) {
     for (const int32_t part : slices->parts)
       give(part, share * static_cast<double>(stored_bytes(*plan.joint, part)) / whole);
   }
-  if (all == 0) return;
+  if (all == 0) return plan;
   for (size_t v = 0; v < own.size(); ++v)
     if (plan.problem.values[v].home >= 0) plan.problem.values[v].home_seconds = total * own[v] / all;
+  return plan;
 }
 
-bool offloaded_state_may_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t micro_steps,
+bool offloaded_state_may_pay(const Lowered& plan, const costs::Model& costs, int64_t micro_steps,
                              double limit) {
   if (!plan.offloaded.empty()) return true;
   const auto steps = static_cast<double>(micro_steps);

@@ -1,8 +1,10 @@
-// The optimizer's update of every parameter. See programs.h for how what lives in a tier streams through the arena.
+// The optimizer's update of every parameter. programs.h says how values of a tier stream through the arena.
 #include <algorithm>
 #include <deque>
 
 #include "runtime/base/checked.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/homes/gradients.h"
 #include "runtime/compile/homes/homes.h"
 #include "runtime/compile/homes/host_adds.h"
 #include "runtime/compile/update/host_program.h"
@@ -14,7 +16,7 @@ namespace {
 
 class UpdateProgram : UpdateWriter {
  public:
-  UpdateProgram(CompiledPlan& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces)
+  UpdateProgram(const Placed& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces)
       : UpdateWriter(plan, maker, room), pieces_(std::move(pieces)) {}
 
   Program program() {
@@ -24,8 +26,7 @@ class UpdateProgram : UpdateWriter {
     int64_t streamed = 0, moved = 0;
     for (const Piece& piece : pieces_) streamed += piece.bytes + piece.beside;
     for (size_t i = 0; i < joint_.ops(graph::kUpdate).size(); ++i)
-      if (const JointOp& op = joint_.ops(graph::kUpdate)[i];
-          !plan_.on_host(op) && streamed_from(plan_, op) == nullptr)
+      if (const JointOp& op = joint_.ops(graph::kUpdate)[i]; !plan_.on_host(op) && !streamed_from(plan_, op))
         resident_.push_back(i);
     const auto all = static_cast<double>(resident_.size());
     size_t ran = 0;
@@ -36,7 +37,7 @@ class UpdateProgram : UpdateWriter {
         copy(Lane::kCopyIn, {Tier::kDevice, piece.tier, offset, piece.tier_offset, piece.bytes, -1});
       for (const Part& part : piece.parts) beside(Lane::kCopyIn, part, offset);
       const int32_t fetched = record(Lane::kCopyIn);
-      // What needs no copy runs while compute would wait for this one.
+      // Updates that need no copy run while compute would wait for this one.
       moved += bytes;
       const double share = streamed > 0 ? static_cast<double>(moved) / static_cast<double>(streamed) : 1;
       while (static_cast<double>(ran) < share * all) resident(resident_[ran++]);
@@ -54,12 +55,12 @@ class UpdateProgram : UpdateWriter {
   }
 
  private:
-  // An update of a tensor or a part of it, and the packed weights to make behind it.
+  // An update of a tensor or a part of it, and the weights to pack after it.
   struct Update {
-    int32_t op;                           // index into the update phase
-    const JointOp* what;                  // that op; of a part that is rounded, one that knows which part
+    int32_t op;           // index into the update phase
+    const JointOp* what;  // that op; for a part that is rounded at random, a copy that knows the part
     std::vector<Operand> in, out;         // by operand of the op; offset -1: left out
-    std::vector<int32_t> packed_weights;  // indices into the repacking's ops
+    std::vector<int32_t> packed_weights;  // indices into the ops of the repacking phase
   };
 
   Operand part_of(int32_t value, int64_t begin, int64_t count) const {
@@ -69,7 +70,7 @@ class UpdateProgram : UpdateWriter {
     return whole;
   }
 
-  // What the updates that begin with a piece have whole.
+  // Fetches what the updates that begin with this piece need in one piece.
   void fetch_whole(const Piece& piece, Slots& masters) {
     std::vector<int32_t> fetched, values;
     for (const Part& part : piece.parts) {
@@ -84,14 +85,14 @@ class UpdateProgram : UpdateWriter {
     move(Lane::kCopyIn, fetched);
   }
 
-  // The part's elements of a weight and a gradient that live whole in a tier.
+  // Copies the part's elements of a weight and a gradient.
   void beside(Lane lane, const Part& part, int64_t offset) {
     const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
     const auto elements = [&](int32_t value, int64_t here) {
       if (here < 0) return;
-      const OffloadedPlace& place = *plan_.away(value);
+      const Where place = plan_.where(value, Point::kDeviceUpdate);
       const int64_t size = dtype_bytes(joint_.values[at(value)].desc.dtype);
-      const int64_t far = place.extents.at(0).tier_offset + part.begin * size;
+      const int64_t far = place.offset + part.begin * size;
       const bool in = lane == Lane::kCopyIn;
       copy(lane, {in ? Tier::kDevice : place.tier, in ? place.tier : Tier::kDevice, in ? offset + here : far,
                   in ? far : offset + here, part.count * size, -1});
@@ -115,7 +116,8 @@ class UpdateProgram : UpdateWriter {
   }
   bool state_streams(int32_t value) const { return streamed(value) && !here_.contains(value); }
 
-  // The states lie in the piece, or in a tier within reach; of the other tensors, the same elements.
+  // Collects an update of a part. The states lie in the piece or in a tier that kernels reach; of the other tensors
+  // it takes the same elements.
   void streamed_part(const Part& part, int64_t offset) {
     const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
     const int32_t weight = op.out[update_op::kParameter];
@@ -153,14 +155,14 @@ class UpdateProgram : UpdateWriter {
 
   const Format& stored(int32_t value) const { return format(joint_.values[at(value)].desc.dtype); }
 
-  // Where micro-batches update weights, too, the next one first repacks those on the device.
+  // The packed forms to make after an update. With fused updates, the next run packs the weights on the device first.
   std::vector<int32_t> packed_behind(int32_t weight) const {
     return joint_.grad_scale >= 0 && packing_bytes(plan_, weight) == 0 ? std::vector<int32_t>()
                                                                        : packed_weights_of(joint_, weight);
   }
 
-  // What was collected: as one launch that also makes packed weights, as one without them, or one by one. An
-  // update of a whole tensor is launches of its own.
+  // Launches the collected updates: as one that also packs weights, as one that does not, or one by one. Updates that
+  // are not elementwise are launches of their own.
   void launch_updates() {
     std::vector<Update> updates = std::exchange(updates_, {});
     const auto wholes = std::stable_partition(updates.begin(), updates.end(), [&](const Update& update) {
@@ -183,11 +185,11 @@ class UpdateProgram : UpdateWriter {
     }
   }
 
-  // A pack is of a whole weight: behind its last part it is made by an op of its own.
+  // A batch packs complete weights only. Of a weight in parts, an op of its own packs it after the last part.
   bool launch_batch(const std::vector<Update>& updates, bool with_packed) {
     std::vector<BatchedOp> ops;
     std::vector<Operand> in, out;
-    std::vector<int32_t> left;  // packed weights
+    std::vector<int32_t> left;  // packed weights that no batch makes
     for (const Update& update : updates) {
       auto packed_weights = update.packed_weights.begin();
       const bool packs_it = with_packed && is_whole(update) && packed_weights != update.packed_weights.end();
@@ -208,7 +210,7 @@ class UpdateProgram : UpdateWriter {
   bool is_whole(const Update& update) const {
     return update.out[0].desc == joint_.values[at(joint_.ops(graph::kUpdate)[at(update.op)].out[0])].desc;
   }
-  // pack: the value, -1: none.
+  // pack: the packed weight that the update writes; -1: none.
   Operands operands_of(const Update& update, int32_t pack) const {
     Operands operands(update.in, update.out);
     if (pack >= 0) {
@@ -218,7 +220,7 @@ class UpdateProgram : UpdateWriter {
     return operands;
   }
 
-  // The piece goes out; so does what an update had whole, with its last part.
+  // Sends the piece back, and with an update's last part what it had in one piece.
   void evict(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
     std::vector<int32_t> leaving, gone_with;
     for (const Part& part : piece.parts) {
@@ -238,18 +240,18 @@ class UpdateProgram : UpdateWriter {
     const int32_t gone = record(Lane::kCopyOut);
     if (piece.bytes + piece.beside > 0) ring.done(offset, gone);
     if (gone_with.empty()) return;
-    masters.done(here_.at(gone_with.front()), gone);  // they came together
+    masters.done(here_.at(gone_with.front()), gone);  // all of them share one slot
     for (const int32_t v : gone_with) here_.erase(v);
   }
 
   std::vector<Piece> pieces_;
-  std::vector<size_t> resident_;  // update ops of which nothing streams
+  std::vector<size_t> resident_;  // updates that stream nothing
   std::vector<Update> updates_;   // collected, to be launched together
   std::deque<JointOp> part_ops_;  // Update::what of parts
 };
 
-// Of the largest kernel and the largest update.
-Room room_of(const CompiledPlan& plan) {
+// The room for the largest kernel and the largest update.
+Room room_of(const Placed& plan) {
   int64_t workspace = 0, whole = 0;
   for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
     for (const int32_t kernel : plan.op_kernel[phase])
@@ -262,13 +264,17 @@ Room room_of(const CompiledPlan& plan) {
 
 }  // namespace
 
-Program update_program(CompiledPlan& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces) {
+Program update_program(const Placed& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces) {
   return UpdateProgram(plan, maker, room, std::move(pieces)).program();
 }
 
-void assemble_update(CompiledPlan& plan, device::Device& device) {
-  const Room room = room_of(plan);
-  Pieces pieces = place_offloaded_state(plan, room.max_piece(), room.master_bytes);
+CompiledPlan assemble(Planned planned, device::Device& device) {
+  Placed placed(std::move(planned));
+  placed.gradient_offsets = gradient_offsets(placed);
+  placed.overwrites_gradients = placed.overwrites_gradients || !placed.gradient_offsets.empty();
+  const Room room = room_of(placed);
+  auto [in_tiers, pieces] = place_offloaded(std::move(placed), room.max_piece(), room.master_bytes);
+  CompiledPlan plan(std::move(in_tiers));
   KernelMaker maker(plan, device);
   plan.program(graph::kRepack) = repack_program(plan, maker, room);
   plan.fetched_repack = fetched_repack_program(plan, maker, room);
@@ -276,9 +282,18 @@ void assemble_update(CompiledPlan& plan, device::Device& device) {
   const bool deferred = !plan.host_updated.empty() && !plan.updates_beside_backward();
   (deferred ? plan.beside_host_updates : plan.program(graph::kUpdate)) =
       update_program(plan, maker, room, std::move(pieces.device));
-  if (!plan.host_updated.empty()) assemble_host_updates(plan, maker, pieces.host);
-  make_host_adds(plan, maker);
+  if (!plan.host_updated.empty()) {
+    HostPrograms host = host_programs(plan, maker, pieces.host);
+    plan.host_program = std::move(host.deferred);
+    plan.beside_backward = std::move(host.beside_backward);
+    plan.host_done = std::move(host.done);
+  }
+  plan.host_added = host_adds_with_kernels(plan, maker);
+  plan.kernels = maker.kernels();
+  plan.host_kernels = maker.host_kernels();
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
+  plan.program() = micro_batch_program(plan);
+  return plan;
 }
 
 }  // namespace cairn::engine

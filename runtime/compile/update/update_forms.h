@@ -1,9 +1,9 @@
-// Other lowerings of a plan's graph, by where and when its updates run.
+// Other ways to lower the graph of a plan, by where and when its updates run.
 #pragma once
 #include <functional>
 #include <memory>
 
-#include "runtime/compile/program.h"
+#include "runtime/compile/stages.h"
 #include "runtime/compile/update/host_forms.h"
 #include "runtime/costs/model.h"
 
@@ -11,22 +11,24 @@ namespace cairn::engine {
 
 class UpdateForms {
  public:
-  using Lower = std::function<std::shared_ptr<CompiledPlan>(const graph::JointOptions&)>;
-  // lower: the graph, with the budget of the first time; joint: what it was lowered with then.
+  using Lower = std::function<std::shared_ptr<const Lowered>(const graph::JointOptions&)>;
+  // lower: lowers the graph with the budget of the first time. joint: the options of the first time.
   UpdateForms(Lower lower, const graph::JointOptions& joint, device::Device& device,
               const PlanOptions& options);
 
-  graph::JointOptions without_packed_weights(const CompiledPlan& plan) const;
-  // Updates as ops of the next forward part, where all that one uses is a small part of the budget. nullptr: none is.
-  std::shared_ptr<CompiledPlan> deferred(const CompiledPlan& plan) const;
-  // Updates on the host, in the next forward part, or, where updates are fused, beside backward. Packed weights are those that are
-  // copies, which the device would otherwise have to make again, from weights that it lacks. nullptr: there is nothing of the kind.
-  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan, const HostForm& form) const;
-  // The norm's squares in backward.
-  std::shared_ptr<CompiledPlan> with_squares(const CompiledPlan& plan) const;
+  graph::JointOptions without_packed_weights(const Lowered& plan) const;
+  // Updates become ops of the next forward if everything that one uses is a small part of the budget. nullptr: none
+  // is.
+  std::shared_ptr<const Lowered> deferred(const Lowered& plan) const;
+  // Updates on the host: in the next forward or, where updates are fused, concurrently with backward. Of packed
+  // weights there are only those that are copies: the device lacks the weights to pack others. nullptr: the host
+  // can make no update.
+  std::shared_ptr<const Lowered> on_host(const Lowered& plan, const HostForm& form) const;
+  // Backward sums the squares of the gradients for the norm.
+  std::shared_ptr<const Lowered> with_squares(const Lowered& plan) const;
 
  private:
-  std::shared_ptr<CompiledPlan> beside_backward(const CompiledPlan& plan, const HostForm& form) const;
+  std::shared_ptr<const Lowered> beside_backward(const Lowered& plan, const HostForm& form) const;
 
   const Lower lower_;
   const graph::JointOptions& joint_;

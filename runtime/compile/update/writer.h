@@ -1,5 +1,5 @@
-// What the programs around a micro-batch are written with: operands of values that are on the device or have just come
-// from a tier, launches in the one workspace, and copies of whole values.
+// Writes the programs that run between micro-batches: norm, update, packing. It finds operands on the device or in
+// a tier, gives launches their workspace, and copies values in one piece.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -13,14 +13,14 @@ namespace cairn::engine {
 
 class UpdateWriter : public ProgramWriter {
  public:
-  UpdateWriter(CompiledPlan& plan, KernelMaker& maker, const Room& room)
+  UpdateWriter(const Placed& plan, KernelMaker& maker, const Room& room)
       : plan_(plan), joint_(*plan.joint), maker_(maker), room_(room) {}
 
  protected:
   using JointOp = graph::JointOp;
   using Lane = device::Lane;
 
-  // Behind a micro-batch its gradients are alive, until the program ends.
+  // Gradients that end with the step are in use until the program ends.
   void begin_gradients() {
     for (const auto& [value, offset] : plan_.gradient_offsets)
       gradients_.push_back(begin(Tier::kDevice, offset, plan_.problem.values[at(value)].bytes));
@@ -31,22 +31,18 @@ class UpdateWriter : public ProgramWriter {
     return ProgramWriter::take();
   }
 
-  bool streamed(int32_t value) const { return plan_.streamed(value) != nullptr; }
+  bool streamed(int32_t value) const { return plan_.streamed(value); }
   int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
-  int64_t workspace_of(int32_t kernel) const {
-    return align_up(plan_.kernels[at(kernel)]->workspace_bytes(), kAlignment);
-  }
+  int64_t workspace_of(int32_t kernel) const { return maker_.workspace_bytes(kernel); }
 
-  // Of a value on the device, of a master weight while it is there, or of one that is used where it lies in a tier.
+  // A value that was fetched, lives on the device, or is used in place in a tier.
   Operand operand(int32_t value) const {
     const auto here = here_.find(value);
     if (here != here_.end()) return {joint_.values[at(value)].desc, here->second};
-    if (const OffloadedPlace* place = plan_.in_place(joint_.storage(value)))
-      return {joint_.values[at(value)].desc, place->extents.at(0).tier_offset, place->tier};
-    const int64_t offset = plan_.offset_between_steps(plan_.problem_value[at(joint_.storage(value))]);
-    require(offset >= 0, Code::kInternal, "'", joint_.values[at(value)].name,
+    const Where place = plan_.where(value, Point::kDeviceUpdate);
+    require(!place.streamed() && place.offset >= 0, Code::kInternal, "'", joint_.values[at(value)].name,
             "' is not on the device between micro-batches");
-    return {joint_.values[at(value)].desc, offset};
+    return {joint_.values[at(value)].desc, place.offset, place.tier};
   }
   void launch(const JointOp& op, int32_t index, int32_t kernel, std::span<const Operand> in,
               std::span<const Operand> out) {
@@ -62,7 +58,7 @@ class UpdateWriter : public ProgramWriter {
     whole(joint_.ops(graph::kRepack)[at(index)], at(index), plan_.op_kernel[graph::kRepack][at(index)]);
   }
 
-  // Side by side on the device. Returns where.
+  // Neighbours in one slot on the device. Returns its offset.
   int64_t place(Slots& slots, const std::vector<int32_t>& values) {
     int64_t bytes = 0;
     for (const int32_t v : values) bytes += aligned(v);
@@ -74,12 +70,12 @@ class UpdateWriter : public ProgramWriter {
     }
     return first;
   }
-  // Neighbours in one copy.
+  // To the device or back; values that are neighbours on both sides travel in one copy.
   void move(Lane lane, const std::vector<int32_t>& weights) {
     std::vector<CopyJob> jobs;
     for (const int32_t weight : weights) {
-      const OffloadedPlace& place = *plan_.away(weight);
-      const int64_t far = place.extents.at(0).tier_offset, here = here_.at(weight), bytes = aligned(weight);
+      const Where place = plan_.where(weight, Point::kDeviceUpdate);
+      const int64_t far = place.offset, here = here_.at(weight), bytes = aligned(weight);
       if (!jobs.empty()) {
         CopyJob& last = jobs.back();
         const bool in = lane == Lane::kCopyIn;
@@ -97,12 +93,12 @@ class UpdateWriter : public ProgramWriter {
   }
   void copy(Lane lane, const CopyJob& job) { ProgramWriter::copy(lane, {&job, 1}); }
 
-  CompiledPlan& plan_;
+  const Placed& plan_;
   const graph::JointGraph& joint_;
   KernelMaker& maker_;
   const Room& room_;
   std::vector<int32_t> gradients_;   // ranges
-  std::map<int32_t, int64_t> here_;  // a value that lives in a tier -> its device offset now
+  std::map<int32_t, int64_t> here_;  // a fetched value of a tier -> its device offset now
 };
 
 }  // namespace cairn::engine

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/base/error.h"
+#include "runtime/base/os/clock.h"
 #include "runtime/plan/explain.h"
 #include "runtime/plan/homes/home_solver.h"
 #include "runtime/plan/search/solver.h"
@@ -48,8 +49,10 @@ struct SolverCache::Entry {
   std::optional<HomeSolver> homes;
 };
 
-SolverCache::SolverCache() = default;
+SolverCache::SolverCache() : began_(now()) {}
 SolverCache::~SolverCache() = default;
+
+double SolverCache::age_seconds() const { return now() - began_; }
 
 SolverCache::Entry& SolverCache::entry(const Problem& p) {
   const auto known = std::find_if(entries_.begin(), entries_.end(),

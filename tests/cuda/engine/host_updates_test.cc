@@ -8,7 +8,7 @@ namespace cairn::engine {
 namespace {
 
 using graph::AmpMode;
-using Where = PlanOptions::Defer;
+using When = ForcedChoices::When;
 
 struct Form {
   AmpMode amp;
@@ -17,13 +17,13 @@ struct Form {
 constexpr Form kForms[] = {
     {AmpMode::kOff, DType::kF32}, {AmpMode::kBf16, DType::kF32}, {AmpMode::kBf16, DType::kSplit}};
 
-PlanOptions options_for(const char* optimizer, Form form, Where where) {
+PlanOptions options_for(const char* optimizer, Form form, When where) {
   PlanOptions o;
   o.optimizer.name = optimizer;
   o.amp = form.amp;
   o.parameters = form.parameters;
-  o.host_updates = where;
-  o.defer_updates = Where::kNever;
+  o.forced.host_updates = where;
+  o.forced.defer_updates = When::kNever;
   o.tiers = {Tier::kHost};
   o.budget_share = 0.9;
   return o;
@@ -43,10 +43,10 @@ TEST(CudaHostUpdates, HaveTheBitsOfTheDevices) {
     for (const Form& form : kForms) {
       SCOPED_TRACE(cat(optimizer, ' ', static_cast<int>(form.amp), ' ', dtype_name(form.parameters)));
       const auto device = device::open("cuda:0", {}), checked = device::checked(device);
-      const auto resident = compile(layers(), *device, options_for(optimizer, form, Where::kNever));
-      const auto host = compile(layers(), *device, options_for(optimizer, form, Where::kAlways));
-      PlanOptions half = options_for(optimizer, form, Where::kAlways);
-      half.host_update_share = 0.5;
+      const auto resident = compile(layers(), *device, options_for(optimizer, form, When::kNever));
+      const auto host = compile(layers(), *device, options_for(optimizer, form, When::kAlways));
+      PlanOptions half = options_for(optimizer, form, When::kAlways);
+      half.forced.host_update_share = 0.5;
       ASSERT_EQ(resident->deferred_updates(), 0);
       ASSERT_EQ(host->update_at(), Tier::kHost);
       ASSERT_EQ(host->deferred_updates(), 4) << "the weights; biases are small";
@@ -62,7 +62,7 @@ TEST(CudaHostUpdates, HaveTheBitsOfTheDevices) {
     }
 }
 
-// Where updates are fused into backward, the host makes them beside it.
+// When updates are fused into backward, the host makes them beside it.
 TEST(CudaHostUpdates, BesideBackwardHaveTheBitsOfTheDevices) {
   for (const char* optimizer : {"adamw", "sgd"})
     for (const Form& form : kForms)
@@ -70,11 +70,11 @@ TEST(CudaHostUpdates, BesideBackwardHaveTheBitsOfTheDevices) {
         SCOPED_TRACE(
             cat(optimizer, ' ', static_cast<int>(form.amp), ' ', dtype_name(form.parameters), ' ', share));
         const auto device = device::open("cuda:0", {}), checked = device::checked(device);
-        PlanOptions within = options_for(optimizer, form, Where::kNever),
-                    beside = options_for(optimizer, form, Where::kAlways);
+        PlanOptions within = options_for(optimizer, form, When::kNever),
+                    beside = options_for(optimizer, form, When::kAlways);
         within.fuse_update = beside.fuse_update = true;
-        beside.host_update_share = share;
-        beside.host_deferred_share = 0.5;
+        beside.forced.host_update_share = share;
+        beside.forced.host_deferred_share = 0.5;
         const auto resident = compile(layers(), *device, within), host = compile(layers(), *device, beside);
         ASSERT_EQ(resident->update_at(), Tier::kDevice);
         ASSERT_EQ(host->host_updated.size(), share < 1 ? 2u : 4u);
@@ -95,17 +95,17 @@ TEST(CudaHostUpdates, OfWhatLivesOnADiskHaveTheBitsOfTheDevices) {
   for (const char* optimizer : {"adamw", "lion", "sgd"})
     for (const Form& form : kForms) {
       const auto device = device::open("cuda:0", {}), checked = device::checked(device);
-      const auto resident = compile(layers(), *device, options_for(optimizer, form, Where::kNever));
+      const auto resident = compile(layers(), *device, options_for(optimizer, form, When::kNever));
       const Result expected = train(resident, device);
       for (const int64_t room : {500 << 10, 120 << 10})
         for (const double share : {1.0, 0.5}) {
           SCOPED_TRACE(cat(optimizer, ' ', static_cast<int>(form.amp), ' ', dtype_name(form.parameters), ' ',
                            room, ' ', share));
-          PlanOptions o = options_for(optimizer, form, Where::kAlways);
+          PlanOptions o = options_for(optimizer, form, When::kAlways);
           o.tiers = {Tier::kHost, Tier::kDisk};
           o.costs = with_host_room(room);
           o.force_costs = true;
-          o.host_update_share = share;
+          o.forced.host_update_share = share;
           const auto host = compile(layers(), *device, o);
           ASSERT_EQ(host->deferred_updates(), share < 1 ? 2 : 4);
           if (room < 200 << 10 && share == 1) EXPECT_TRUE(host->streams_on_host());
@@ -118,17 +118,17 @@ TEST(CudaHostUpdates, OfWhatLivesOnADiskHaveTheBitsOfTheDevices) {
 // Gradients of several micro-batches that the processors add up, and their squares.
 TEST(CudaHostAdds, HaveTheBitsOfTheDevices) {
   for (const Form& form : kForms)
-    for (const Where updates : {Where::kNever, Where::kAlways}) {
+    for (const When updates : {When::kNever, When::kAlways}) {
       SCOPED_TRACE(
           cat(static_cast<int>(form.amp), ' ', dtype_name(form.parameters), ' ', static_cast<int>(updates)));
       const auto device = device::open("cuda:0", {}), checked = device::checked(device);
       PlanOptions without = options_for("adamw", form, updates);
       without.micro_steps = 3;
-      without.budget_share = updates == Where::kAlways ? 0.6 : 0;
-      without.smallest_budget = updates == Where::kNever;
-      without.host_adds = Where::kNever;
+      without.budget_share = updates == When::kAlways ? 0.6 : 0;
+      without.smallest_budget = updates == When::kNever;
+      without.forced.host_adds = When::kNever;
       PlanOptions with = without;
-      with.host_adds = Where::kAlways;
+      with.forced.host_adds = When::kAlways;
       const auto fetched = compile(layers(), *device, without), host = compile(layers(), *device, with);
       ASSERT_TRUE(fetched->host_added.empty());
       ASSERT_FALSE(host->host_added.empty());
@@ -142,7 +142,7 @@ TEST(CudaHostAdds, HaveTheBitsOfTheDevices) {
 TEST(CudaHostUpdates, AreNotForWhatIsNoElementwiseUpdate) {
   const auto device = device::open("cuda:0", {});
   for (const char* optimizer : {"adafactor", "muon", "adamw8"}) {
-    const auto plan = compile(layers(), *device, options_for(optimizer, kForms[0], Where::kAlways));
+    const auto plan = compile(layers(), *device, options_for(optimizer, kForms[0], When::kAlways));
     for (const int32_t weight : plan->host_updated)
       EXPECT_LT(plan->joint->values[static_cast<size_t>(weight)].desc.shape.elements(), 4096);
   }

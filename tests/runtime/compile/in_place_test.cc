@@ -9,32 +9,28 @@
 namespace cairn::engine {
 namespace {
 
-std::shared_ptr<CompiledPlan> lowered(std::shared_ptr<Graph> graph, device::Device& device,
-                                      graph::AmpMode amp, bool in_place) {
-  auto plan = std::make_shared<CompiledPlan>();
+std::shared_ptr<const Lowered> lowered(std::shared_ptr<Graph> graph, device::Device& device,
+                                       graph::AmpMode amp, bool in_place) {
   graph::JointOptions joint;
   joint.amp = amp;
   joint.packed_bytes = device.kernels().packed_bytes;
   joint.threads = device.info().threads;
-  plan->joint = graph::derive(std::move(graph), joint);
   PlanOptions options;
   options.amp = amp;
-  lower(*plan, device, options);
-  if (in_place) {
-    EXPECT_GT(make_in_place(*plan), 0);
-  }
-  return plan;
+  const Lowered plan = lower({graph::derive(std::move(graph), joint)}, device, options);
+  return std::make_shared<const Lowered>(in_place ? with_in_place(plan).value() : plan);
 }
 
-std::shared_ptr<CompiledPlan> solved(std::shared_ptr<CompiledPlan> plan, int64_t budget) {
-  plan->problem.budget_bytes = budget;
-  plan->plan = plan::solve(plan->problem);
-  EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
-  assemble(*plan);
-  return plan;
+std::shared_ptr<const CompiledPlan> solved(const std::shared_ptr<const Lowered>& lowered, int64_t budget) {
+  const auto device = device::open("reference", {.threads = 1});
+  Lowered plan = *lowered;
+  plan.problem.budget_bytes = budget;
+  plan::Plan found = plan::solve(plan.problem);
+  EXPECT_EQ(plan::violation(plan.problem, found), "");
+  return std::make_shared<const CompiledPlan>(assemble(Planned(std::move(plan), std::move(found)), *device));
 }
 
-int64_t smallest(const CompiledPlan& lowered) {
+int64_t smallest(const Lowered& lowered) {
   plan::Problem problem = lowered.problem;
   problem.budget_bytes = 1;
   try {
@@ -83,7 +79,7 @@ class InPlace : public ::testing::TestWithParam<std::tuple<std::string, graph::A
  protected:
   std::shared_ptr<device::Device> device =
       device::open(std::get<0>(GetParam()), {.threads = 1, .disk_directory = {}});
-  std::shared_ptr<CompiledPlan> make(bool in_place) {
+  std::shared_ptr<const Lowered> make(bool in_place) {
     return lowered(kModels[std::get<2>(GetParam())].graph(), *device, std::get<1>(GetParam()), in_place);
   }
 };
@@ -292,19 +288,14 @@ TEST(InPlaceChoice, SharedAndLastingValuesStay) {
   const ValueId z = g->op("add", {b, s})[0];  // s is smaller than the sum; b is shared
   const ValueId loss = g->op("reduce_sum", {z})[0];
   g->freeze(loss, graph::kNone, {z});  // z lasts
-  auto plan = std::make_shared<CompiledPlan>();
-  plan->joint = graph::derive(g, {});
-  lower(*plan, *device, {});
-  make_in_place(*plan);
+  const auto apart = std::make_shared<const Lowered>(lower({graph::derive(g, {})}, *device, {}));
+  const auto plan = std::make_shared<const Lowered>(with_in_place(*apart).value());
   for (const auto& parts : plan->problem_op)
     for (size_t p = 1; p < parts.size(); ++p) {
       const graph::JointOp& op = plan->joint->ops()[static_cast<size_t>(parts[p])];
       EXPECT_TRUE(op.backward) << op.name;
     }
   EXPECT_NO_THROW(plan::check(plan->problem));
-  const auto apart = std::make_shared<CompiledPlan>();
-  apart->joint = graph::derive(g, {});
-  lower(*apart, *device, {});
   EXPECT_EQ(run(solved(plan, 0), device), run(solved(apart, 0), device));
 }
 

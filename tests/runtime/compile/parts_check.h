@@ -44,7 +44,7 @@ inline PlanOptions in_parts(int64_t parts, uint32_t micro_steps = 1) {
   o.micro_steps = micro_steps;
   if (parts == 1) return o;
   o.tiers = {Tier::kHost};
-  o.vocabulary_parts = parts;
+  o.forced.vocabulary_parts = parts;
   return o;
 }
 

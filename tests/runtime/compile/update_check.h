@@ -33,7 +33,7 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
                                                       device::Device& device, graph::AmpMode amp, Tier tier,
                                                       double share = 0, bool streams = true) {
   PlanOptions options;
-  options.update_on_device = streams;
+  options.forced.update_on_device = streams;
   options.amp = amp;
   options.tiers = {tier};
   options.policy = Policy::kKeep;  // so that state is all that can leave
@@ -43,16 +43,13 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
   joint.one_packed_form = device.kernels().one_packed_form;
   joint.threads = device.info().threads;
   const auto solved = [&](int64_t budget) {
-    auto plan = std::make_shared<CompiledPlan>();
-    plan->joint = graph::derive(graph, joint);
-    lower(*plan, device, options);
-    plan->problem.budget_bytes = budget;
+    Lowered plan = lower({graph::derive(graph, joint)}, device, options);
+    plan.problem.budget_bytes = budget;
     plan::SolverCache cache;
-    if (solve_with_offloaded_state(*plan, device, options, cache, std::numeric_limits<double>::infinity(),
-                                   false)
-            .solved == Solved::kOver)
-      cache.refuse(plan->problem);
-    return plan;
+    const Outcome outcome = solve_with_offloaded_state(plan, device, options, cache,
+                                                       std::numeric_limits<double>::infinity(), false);
+    if (outcome.solved == Solved::kOver) cache.refuse(outcome.plan->problem);
+    return outcome.plan;
   };
   double least = 0;
   try {
@@ -61,10 +58,8 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
     least = static_cast<double>(error.fault()->smallest_budget_bytes);
   }
   const auto most = static_cast<double>(solved(0)->plan.arena_bytes);
-  const auto plan = solved(static_cast<int64_t>(least + share * (most - least)));
-  assemble_update(*plan, device);
-  assemble(*plan);
-  return plan;
+  return std::make_shared<const CompiledPlan>(
+      assemble(*solved(static_cast<int64_t>(least + share * (most - least))), device));
 }
 
 // A device like this one, with so much room on the host.

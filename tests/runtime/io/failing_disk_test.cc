@@ -37,8 +37,8 @@ class Training {
     plan.tiers = {Tier::kHost, Tier::kDisk};
     plan.costs = engine::with_host_room(110 << 10);
     plan.force_costs = true;
-    plan.update_on_device = true;
-    plan.host_updates = engine::PlanOptions::Defer::kAlways;
+    plan.forced.update_on_device = true;
+    plan.forced.host_updates = engine::ForcedChoices::When::kAlways;
     plan.micro_steps = 1;
     session = std::make_shared<engine::Session>(engine::compile(model(), *device, plan), device);
     step::initialise(*session, 7);

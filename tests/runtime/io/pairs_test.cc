@@ -115,9 +115,9 @@ class Training {
     if (c[kRounded] != 0 && plan.amp == graph::AmpMode::kBf16) plan.parameters = DType::kBF16;
     plan.micro_steps = micro_steps();
     if (const double share = kOnHost[c[kUpdates]]; share > 0) {
-      plan.update_on_device = true;
-      plan.host_updates = engine::PlanOptions::Defer::kAlways;
-      plan.host_update_share = share;
+      plan.forced.update_on_device = true;
+      plan.forced.host_updates = engine::ForcedChoices::When::kAlways;
+      plan.forced.host_update_share = share;
     }
     const auto rows = ops::optimizers();
     plan.optimizer.name = rows[std::min(c[kOptimizer], rows.size() - 1)].name;

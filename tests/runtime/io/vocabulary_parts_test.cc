@@ -27,7 +27,7 @@ TEST(VocabularyInParts, IsOneParameterToFiles) {
   constexpr uint64_t cut = 7, end = 12;  // in the middle of an effective batch: gradients are saved, too
   const test::Scratch scratch;
   engine::PlanOptions parts = test::Rig::two_tiers();
-  parts.vocabulary_parts = 2;
+  parts.forced.vocabulary_parts = 2;
   parts.micro_steps = 3;
   test::Rig whole(tied(), 7), split(tied(), 7, parts);
   ASSERT_FALSE(split.session->plan().joint->slices.empty());

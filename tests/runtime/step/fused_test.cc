@@ -203,8 +203,8 @@ void expect_error_of_gradient(bool on_host) {
   if (on_host) {
     options.tiers = {Tier::kHost};
     options.budget_share = 0.9;
-    options.update_on_device = true;
-    options.host_updates = engine::PlanOptions::Defer::kAlways;
+    options.forced.update_on_device = true;
+    options.forced.host_updates = engine::ForcedChoices::When::kAlways;
   }
   auto session = std::make_shared<engine::Session>(engine::compile(g, *device, options), device);
   ASSERT_EQ(session->plan().host_updated.size(), on_host ? 2u : 0u);

@@ -69,7 +69,7 @@ std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::v
   options.optimizer.name = c.optimizer;
   if (c.optimizer == "adamw8") options.optimizer.groups = {{.pattern = "up1", .optimizer = "adamw"}};
   options.tiers = tiers;
-  options.update_on_device = streams;
+  options.forced.update_on_device = streams;
   options.policy = Policy::kKeep;  // so that state is all that can leave, and planning is quick
   if (!tiers.empty()) {
     options.budget_bytes = 1;

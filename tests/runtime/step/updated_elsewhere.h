@@ -12,7 +12,7 @@
 namespace cairn::step::elsewhere {
 
 using graph::ValueId;
-using Defer = engine::PlanOptions::Defer;
+using Defer = engine::ForcedChoices::When;
 
 inline constexpr int64_t kBatch = 2, kTime = 16, kWidth = 64, kVocabulary = 48;
 inline constexpr int kLayers = 4;
@@ -79,11 +79,11 @@ inline engine::PlanOptions options_for(const Case& c, Defer defer) {
   o.tiers = {c.tier};
   o.micro_steps = 1;
   o.fuse_update = c.fused;
-  o.update_on_device = true;
-  o.defer_updates = c.on_host > 0 ? Defer::kNever : defer;
-  o.host_updates = c.on_host > 0 ? defer : Defer::kNever;
-  o.host_update_share = c.on_host;
-  o.host_deferred_share = c.deferred;
+  o.forced.update_on_device = true;
+  o.forced.defer_updates = c.on_host > 0 ? Defer::kNever : defer;
+  o.forced.host_updates = c.on_host > 0 ? defer : Defer::kNever;
+  o.forced.host_update_share = c.on_host;
+  o.forced.host_deferred_share = c.deferred;
   o.budget_bytes = kBudget;
   if (c.host_room == 0) return o;
   o.tiers = {Tier::kHost, Tier::kDisk};

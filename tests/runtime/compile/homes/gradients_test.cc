@@ -98,7 +98,7 @@ TEST(Gradients, AreBesideWhatStreams) {
   const auto device = cpu();
   PlanOptions options = one_micro_batch();
   options.tiers = {Tier::kHost};
-  options.update_on_device = true;
+  options.forced.update_on_device = true;
   options.link_bytes_per_second = 1e9;
   const std::shared_ptr<Graph> graph = layers(4);
   const Trained as = expected(graph, device, options);
@@ -173,19 +173,16 @@ TEST(Gradients, AreResultsWithoutAnOptimizer) {
 // The other way leaves the problem that there was.
 TEST(Gradients, MayPersistAgain) {
   const auto device = cpu();
-  CompiledPlan plan;
-  plan.joint = graph::derive(transformer(2), {});
-  lower(plan, *device, {});
-  const plan::Problem before = plan.problem;
-  end_gradients(plan, one_micro_batch());
-  EXPECT_EQ(plan.problem.ops.size(), before.ops.size() + 1);
-  EXPECT_LT(plan.problem.persistent_bytes(), before.persistent_bytes());
-  EXPECT_EQ(&op_between_steps(plan), &plan.problem.ops.back());
-  let_gradients_persist(plan);
-  EXPECT_EQ(plan.problem.values, before.values);
-  EXPECT_EQ(plan.problem_op.size(), before.ops.size());
+  const Lowered plan = lower({graph::derive(transformer(2), {})}, *device, {});
+  const plan::Problem& before = plan.problem;
+  const Lowered ended = end_gradients(plan, one_micro_batch());
+  EXPECT_EQ(ended.problem.ops.size(), before.ops.size() + 1);
+  EXPECT_LT(ended.problem.persistent_bytes(), before.persistent_bytes());
+  const Lowered again = let_gradients_persist(ended);
+  EXPECT_EQ(again.problem.values, before.values);
+  EXPECT_EQ(again.problem_op.size(), before.ops.size());
   for (size_t o = 0; o < before.ops.size(); ++o)
-    EXPECT_EQ(plan.problem.ops[o].outputs, before.ops[o].outputs);
+    EXPECT_EQ(again.problem.ops[o].outputs, before.ops[o].outputs);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::shared_ptr<Graph> wide(int64_t rows = 4, bool trains = true) {
 // streams: what lives on the host is brought to the device for updates, and gradients are added to there.
 PlanOptions with_budget(int64_t bytes, uint32_t micro_steps, bool streams = false) {
   PlanOptions o;
-  o.update_on_device = streams;
+  o.forced.update_on_device = streams;
   if (streams) o.link_bytes_per_second = 1e9;
   o.tiers = {Tier::kHost};
   o.budget_bytes = bytes;

@@ -7,14 +7,14 @@
 namespace cairn::engine {
 namespace {
 
-using Where = PlanOptions::Defer;
+using When = ForcedChoices::When;
 
-PlanOptions options_for(Where adds, Where updates, uint32_t micro_steps) {
+PlanOptions options_for(When adds, When updates, uint32_t micro_steps) {
   PlanOptions o;
-  o.host_adds = adds;
-  o.host_updates = updates;
-  o.defer_updates = Where::kNever;
-  o.update_on_device = true;
+  o.forced.host_adds = adds;
+  o.forced.host_updates = updates;
+  o.forced.defer_updates = When::kNever;
+  o.forced.update_on_device = true;
   o.tiers = {Tier::kHost};
   o.budget_share = 0.6;
   o.micro_steps = micro_steps;
@@ -54,12 +54,12 @@ std::shared_ptr<Graph> wide_layers() {
   return g;
 }
 // On a card that takes about as long for a layer as its link for the weight.
-PlanOptions wide_options(double host_memory, Where adds, uint32_t micro_steps,
+PlanOptions wide_options(double host_memory, When adds, uint32_t micro_steps,
                          int64_t host_bytes = int64_t{1} << 40) {
   costs::Table table = *card(1e9, host_memory, host_bytes);
   table.model->f32_flops_per_second = 3e10;
-  PlanOptions o = tight_options(std::make_shared<const costs::Table>(table), Where::kNever);
-  o.host_adds = adds;
+  PlanOptions o = tight_options(std::make_shared<const costs::Table>(table), When::kNever);
+  o.forced.host_adds = adds;
   o.micro_steps = micro_steps;
   o.budget_bytes = 4 << 20;
   return o;
@@ -73,12 +73,12 @@ int64_t later_only(const CompiledPlan& plan, Tier to) {
 
 TEST(HostAdds, ChangeNoBit) {
   const auto device = device::checked(device::open("cpu", {.threads = 1}));
-  for (const Where updates : {Where::kNever, Where::kAlways})
+  for (const When updates : {When::kNever, When::kAlways})
     for (const double more : {0.0, 0.15}) {
-      PlanOptions with = options_for(Where::kAlways, updates, 3);
-      with.budget_share = (updates == Where::kAlways ? 0.6 : 0.3) + more;
+      PlanOptions with = options_for(When::kAlways, updates, 3);
+      with.budget_share = (updates == When::kAlways ? 0.6 : 0.3) + more;
       PlanOptions without = with;
-      without.host_adds = Where::kNever;
+      without.forced.host_adds = When::kNever;
       const auto host = compile(layers(), *device, with), fetched = compile(layers(), *device, without);
       ASSERT_FALSE(host->host_added.empty());
       ASSERT_TRUE(fetched->host_added.empty());
@@ -90,15 +90,15 @@ TEST(HostAdds, ChangeNoBit) {
 
 TEST(HostAdds, BringNothingBackToBeAddedTo) {
   const auto device = device::open("cpu", {.threads = 1});
-  const auto host = compile(layers(), *device, options_for(Where::kAlways, Where::kAlways, 3));
-  const auto fetched = compile(layers(), *device, options_for(Where::kNever, Where::kAlways, 3));
+  const auto host = compile(layers(), *device, options_for(When::kAlways, When::kAlways, 3));
+  const auto fetched = compile(layers(), *device, options_for(When::kNever, When::kAlways, 3));
   const auto added = static_cast<int64_t>(host->host_added.size());
   EXPECT_EQ(added, 4) << "the weights'; biases are small";
   EXPECT_EQ(later_only(*host, Tier::kHost), added);
   EXPECT_EQ(later_only(*fetched, Tier::kHost), 0);
   EXPECT_EQ(later_only(*fetched, Tier::kDevice), added);
   for (const auto& [gradient, add] : host->host_added) {
-    EXPECT_EQ(host->away(gradient)->tier, Tier::kHost);
+    EXPECT_EQ(host->where(gradient, Point::kBetween).tier, Tier::kHost);
     EXPECT_EQ(add.squares >= 0, host->joint->squares_in_backward);
   }
   EXPECT_GE(host->add_ring, 0);
@@ -107,7 +107,7 @@ TEST(HostAdds, BringNothingBackToBeAddedTo) {
 
 TEST(HostAdds, AreSpansOfTheHostsLane) {
   const auto device = device::open("cpu", {.threads = 1});
-  const auto plan = compile(layers(), *device, options_for(Where::kAlways, Where::kAlways, 2));
+  const auto plan = compile(layers(), *device, options_for(When::kAlways, When::kAlways, 2));
   Session session(plan, device);
   fill(session);
   set_hyper(session);
@@ -125,22 +125,22 @@ TEST(HostAdds, AreSpansOfTheHostsLane) {
 
 TEST(HostAdds, AreMadeWhereTheHostHasTimeForThem) {
   const auto device = device::open("cpu", {.threads = 1});
-  const auto plan_with = [&](double host_memory, Where adds, uint32_t micro_steps) {
+  const auto plan_with = [&](double host_memory, When adds, uint32_t micro_steps) {
     return compile(wide_layers(), *device, wide_options(host_memory, adds, micro_steps));
   };
-  const auto fast = plan_with(1e11, Where::kWhereFaster, 4), never = plan_with(1e11, Where::kNever, 4);
+  const auto fast = plan_with(1e11, When::kWhereFaster, 4), never = plan_with(1e11, When::kNever, 4);
   EXPECT_FALSE(fast->host_added.empty());
   EXPECT_TRUE(never->host_added.empty());
   EXPECT_LT(fast->plan.predicted_seconds, never->plan.predicted_seconds);
-  EXPECT_TRUE(plan_with(1e11, Where::kWhereFaster, 1)->host_added.empty()) << "there is nothing to add to";
-  EXPECT_TRUE(plan_with(0, Where::kWhereFaster, 4)->host_added.empty()) << "nothing is known of the host";
-  EXPECT_TRUE(plan_with(1e6, Where::kWhereFaster, 4)->host_added.empty()) << "the host takes too long";
+  EXPECT_TRUE(plan_with(1e11, When::kWhereFaster, 1)->host_added.empty()) << "there is nothing to add to";
+  EXPECT_TRUE(plan_with(0, When::kWhereFaster, 4)->host_added.empty()) << "nothing is known of the host";
+  EXPECT_TRUE(plan_with(1e6, When::kWhereFaster, 4)->host_added.empty()) << "the host takes too long";
 }
 
 // What waits in the ring is added before something else comes there.
 TEST(HostAdds, WaitInARingThatIsSmallerThanAllOfThem) {
   const auto device = device::open("cpu", {.threads = 1});
-  const auto plan = compile(layers(4), *device, options_for(Where::kAlways, Where::kAlways, 2));
+  const auto plan = compile(layers(4), *device, options_for(When::kAlways, When::kAlways, 2));
   ASSERT_EQ(plan->host_added.size(), 8u);
   EXPECT_EQ(plan->add_ring_bytes, 2 * 96 * 256 * 4);
   for (const CopyJob& job : plan->program().copies) {
@@ -152,7 +152,7 @@ TEST(HostAdds, WaitInARingThatIsSmallerThanAllOfThem) {
 
 TEST(HostAdds, NeedRoomOnTheHost) {
   const auto device = device::open("cpu", {.threads = 1});
-  const PlanOptions o = wide_options(1e11, Where::kWhereFaster, 4, 17 << 20);
+  const PlanOptions o = wide_options(1e11, When::kWhereFaster, 4, 17 << 20);
   const auto plan = compile(wide_layers(), *device, o);
   EXPECT_LE(plan->resident_bytes(Tier::kHost), 17 << 20);
   EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");

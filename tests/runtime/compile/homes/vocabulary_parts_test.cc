@@ -94,7 +94,7 @@ TEST(VocabularyParts, ComeToTheNormInPiecesOfWholeChunks) {
   for (const uint32_t micro_steps : {1u, 2u})
     for (const bool tight : {false, true}) {
       PlanOptions options = in_parts(12, micro_steps);  // a part has 1504 rows or more on the tiles
-      options.update_on_device = true;
+      options.forced.update_on_device = true;
       if (tight) {
         options.budget_bytes = 1;
         options.budget_bytes = smallest_budget(graph_of(m), *device, options);

@@ -32,10 +32,11 @@ inline std::shared_ptr<const costs::Table> card(double link, double host_memory,
   return std::make_shared<const costs::Table>(table);
 }
 
-inline PlanOptions tight_options(const std::shared_ptr<const costs::Table>& costs, PlanOptions::Defer where) {
+inline PlanOptions tight_options(const std::shared_ptr<const costs::Table>& costs,
+                                 ForcedChoices::When where) {
   PlanOptions o;
-  o.host_updates = where;
-  o.defer_updates = PlanOptions::Defer::kNever;
+  o.forced.host_updates = where;
+  o.forced.defer_updates = ForcedChoices::When::kNever;
   o.tiers = {Tier::kHost};
   o.micro_steps = 1;
   o.costs = costs;
@@ -47,7 +48,7 @@ inline std::shared_ptr<const CompiledPlan> compiled(const PlanOptions& options) 
   return compile(layers(), *device, options);
 }
 inline std::shared_ptr<const CompiledPlan> tight(const std::shared_ptr<const costs::Table>& costs,
-                                                 PlanOptions::Defer where) {
+                                                 ForcedChoices::When where) {
   return compiled(tight_options(costs, where));
 }
 

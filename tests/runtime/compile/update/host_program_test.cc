@@ -2,7 +2,7 @@
 // tests/runtime/step/deferred_test.cc, tests/runtime/io/pairs_test.cc.
 #include "runtime/compile/update/host_program.h"
 
-#include "runtime/compile/tier_memory.h"
+#include "runtime/compile/homes/tier_memory.h"
 #include "runtime/exec/measure.h"
 #include "tests/runtime/compile/host_room.h"
 #include "tests/runtime/compile/update_check.h"
@@ -12,16 +12,16 @@ namespace cairn::engine {
 namespace {
 
 using device::Lane;
-using Where = PlanOptions::Defer;
+using When = ForcedChoices::When;
 
-PlanOptions options_for(Where where, int64_t host_room, const char* optimizer = "adamw", double share = 1,
+PlanOptions options_for(When where, int64_t host_room, const char* optimizer = "adamw", double share = 1,
                         uint32_t micro_steps = 1) {
   PlanOptions o;
   o.optimizer.name = optimizer;
-  o.host_updates = where;
-  o.host_update_share = share;
-  o.defer_updates = Where::kNever;
-  o.update_on_device = true;
+  o.forced.host_updates = where;
+  o.forced.host_update_share = share;
+  o.forced.defer_updates = When::kNever;
+  o.forced.update_on_device = true;
   o.tiers = {Tier::kHost, Tier::kDisk};
   o.costs = with_host_room(host_room);
   o.force_costs = true;
@@ -44,14 +44,14 @@ TEST(HostProgram, StreamsWithoutChangingABit) {
   for (const char* optimizer : support::cases<const char*>({"adamw", "lion", "sgd"}, 3))
     for (const uint32_t micro_steps : {1u, 3u}) {
       const auto resident =
-          compile(layers(), *device, options_for(Where::kNever, 0, optimizer, 1, micro_steps));
+          compile(layers(), *device, options_for(When::kNever, 0, optimizer, 1, micro_steps));
       ASSERT_EQ(resident->update_at(), Tier::kDevice);
       const Result expected = train(resident, device, micro_steps);
       for (const int64_t room : kRooms)
         for (const double share : {1.0, 0.5}) {
           SCOPED_TRACE(cat(optimizer, ' ', micro_steps, ' ', room, ' ', share));
           const auto host =
-              compile(layers(), *device, options_for(Where::kAlways, room, optimizer, share, micro_steps));
+              compile(layers(), *device, options_for(When::kAlways, room, optimizer, share, micro_steps));
           ASSERT_EQ(host->host_updated.size(), share < 1 ? 2 : 4) << "weights; biases are small";
           if (room == kRooms[0]) EXPECT_FALSE(host->streams_on_host());
           if (room == kRooms[3]) EXPECT_TRUE(host->streams_on_host());
@@ -65,7 +65,7 @@ TEST(HostProgram, StreamsWithoutChangingABit) {
 // for nothing else.
 TEST(HostProgram, ReadsAheadThroughABoundedRing) {
   const auto device = device::open("cpu", {.threads = 1});
-  const auto plan = compile(layers(), *device, options_for(Where::kAlways, 500 << 10));
+  const auto plan = compile(layers(), *device, options_for(When::kAlways, 500 << 10));
   ASSERT_TRUE(plan->streams_on_host());
   EXPECT_LE(plan->host_ring_bytes, 96 << 10);
   EXPECT_GE(plan->host_ring, 0);
@@ -88,7 +88,7 @@ TEST(HostProgram, ReadsAheadThroughABoundedRing) {
 
 TEST(HostProgram, ItsLanesAreTracedAndItsTrafficIsReported) {
   const auto device = device::open("cpu", {.threads = 1});
-  const auto plan = compile(layers(), *device, options_for(Where::kAlways, 200 << 10));
+  const auto plan = compile(layers(), *device, options_for(When::kAlways, 200 << 10));
   Session session(plan, device);
   fill(session);
   set_hyper(session);
@@ -115,7 +115,7 @@ TEST(HostProgram, ItsLanesAreTracedAndItsTrafficIsReported) {
 // A plan that keeps everything on the host tier has no such lanes.
 TEST(HostProgram, NeedsNoLanesWhereNothingStreams) {
   const auto device = device::open("cpu", {.threads = 1});
-  const auto plan = compile(layers(), *device, options_for(Where::kAlways, 4 << 20));
+  const auto plan = compile(layers(), *device, options_for(When::kAlways, 4 << 20));
   EXPECT_EQ(plan->host_ring_bytes, 0);
   for (const Instruction& i : plan->program().code) EXPECT_LE(i.lane, Lane::kHost);
 }

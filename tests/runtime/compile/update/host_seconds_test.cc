@@ -11,7 +11,7 @@
 namespace cairn::engine {
 namespace {
 
-using Where = PlanOptions::Defer;
+using When = ForcedChoices::When;
 
 double bytes_of(const CompiledPlan& plan, int32_t value) {
   return static_cast<double>(plan.joint->values[static_cast<size_t>(value)].desc.bytes());
@@ -32,14 +32,14 @@ TEST(HostSeconds, ShareTheWorkWithTheDevice) {
                                                   3)) {
     const auto costs =
         card(1e9, m.memory, m.room, {.link = 1e9, .host_in = m.host_disk, .host_out = m.host_disk});
-    PlanOptions o = tight_options(costs, Where::kAlways);
+    PlanOptions o = tight_options(costs, When::kAlways);
     if (m.host_disk > 0) o.tiers = {Tier::kHost, Tier::kDisk};
     double least = std::numeric_limits<double>::infinity();
     for (const double share : {0.3, 0.5, 0.7, 0.9, 1.0}) {
-      o.host_update_share = share;
+      o.forced.host_update_share = share;
       least = std::min(least, seconds(*compiled(o)));
     }
-    o.host_updates = Where::kWhereFaster;
+    o.forced.host_updates = When::kWhereFaster;
     EXPECT_LE(seconds(*compiled(o)), least * 1.02) << m.memory << ' ' << m.host_disk;
   }
 }
@@ -48,7 +48,7 @@ TEST(HostSeconds, ShareTheWorkWithTheDevice) {
 TEST(HostSeconds, AreWaitedForNoLongerThanTheyTake) {
   for (const double rate : {1e8, 1e9, 1e10, 1e11}) {
     const auto costs = card(1e9, rate);
-    const auto plan = tight(costs, Where::kAlways);
+    const auto plan = tight(costs, When::kAlways);
     double all = 0, weights = 0;
     for (const graph::JointOp& update : plan->joint->ops(graph::kUpdate))
       if (plan->on_host(update)) {
@@ -67,7 +67,7 @@ TEST(HostSeconds, AreWaitedForNoLongerThanTheyTake) {
 // Of several micro-batches one runs beside the host; the others follow. And that one's recompute follows the host's last update.
 TEST(HostSeconds, CountOnceInAStepOfSeveralMicroBatches) {
   for (const double rate : {1e8, 1e9, 1e10}) {
-    PlanOptions o = tight_options(card(1e9, rate), Where::kAlways);
+    PlanOptions o = tight_options(card(1e9, rate), When::kAlways);
     o.micro_steps = 4;
     const auto plan = compiled(o);
     const double step = 4 * plan->plan.predicted_seconds + plan->update_seconds;
@@ -79,7 +79,7 @@ TEST(HostSeconds, CountOnceInAStepOfSeveralMicroBatches) {
 
 // Weights are updated in the order in which forward uses them: each op waits for its own and those before.
 TEST(HostSeconds, SayWhenEachOpMayBegin) {
-  const auto plan = tight(card(1e9, 1e8), Where::kAlways);
+  const auto plan = tight(card(1e9, 1e8), When::kAlways);
   const std::vector<double> earliest = earliest_with_host_updates(*plan);
   ASSERT_EQ(earliest.size(), plan->problem.ops.size());
   EXPECT_TRUE(std::is_sorted(earliest.begin(), earliest.end()));
@@ -90,7 +90,7 @@ TEST(HostSeconds, SayWhenEachOpMayBegin) {
 // Beside backward no run is shorter than all updates on the host, with what copies of their gradients and weights take of its memory.
 TEST(HostSeconds, BesideBackwardAreThoseOfAllUpdatesWithTheirCopies) {
   for (const double rate : {1e9, 1e10, 1e11}) {
-    PlanOptions o = tight_options(card(1e9, rate), Where::kAlways);
+    PlanOptions o = tight_options(card(1e9, rate), When::kAlways);
     o.fuse_update = true;
     const auto plan = compiled(o);
     ASSERT_TRUE(plan->updates_beside_backward());
@@ -107,7 +107,7 @@ TEST(HostSeconds, DeferEvenly) {
   size_t some = 0;
   const auto device = device::open("cpu", {.threads = 1});
   for (const double rate : {1e9, 3e9, 1e10}) {
-    PlanOptions o = tight_options(card(1e10, rate), Where::kAlways);
+    PlanOptions o = tight_options(card(1e10, rate), When::kAlways);
     o.fuse_update = true;
     CompiledPlan plan = *compile(layers(16), *device, o);
     ASSERT_TRUE(plan.updates_beside_backward());
@@ -115,7 +115,7 @@ TEST(HostSeconds, DeferEvenly) {
     const double none = host_wait_seconds(plan, 0);
     plan.host_deferred = plan.host_updated;
     const double all = host_wait_seconds(plan, 0);
-    choose_deferred(plan);
+    plan.host_deferred = choose_deferred(plan);
     EXPECT_LE(host_wait_seconds(plan, 0), std::min(none, all) * (1 + 1e-9));
     const size_t updates = plan.host_updated.size(), deferred = plan.host_deferred.size();
     some += deferred > 0 && deferred < updates;
@@ -144,12 +144,12 @@ TEST(HostSeconds, OfADiskAreTheSlowerOfMemoryAndDrives) {
     for (const double in : {3e9, 9e9}) {
       const double out = 5e9, both = 0.7;
       PlanOptions o = tight_options(
-          card(1e9, memory, 500 << 10, {.link = 1e9, .host_in = in, .host_out = out}), Where::kAlways);
+          card(1e9, memory, 500 << 10, {.link = 1e9, .host_in = in, .host_out = out}), When::kAlways);
       o.tiers = {Tier::kHost, Tier::kDisk};
       const auto plan = compiled(o);
       ASSERT_TRUE(plan->streams_on_host());
       const auto away = [&](int32_t v) {
-        return plan->away(v)->tier == Tier::kDisk ? bytes_of(*plan, v) : 0;
+        return plan->where(v, Point::kHostUpdate).tier == Tier::kDisk ? bytes_of(*plan, v) : 0;
       };
       double all = 0;
       for (const graph::JointOp& update : plan->joint->ops(graph::kUpdate)) {
@@ -175,7 +175,7 @@ TEST(HostSeconds, DecideWhetherADiskIsUsed) {
   const auto planned = [](double host_rate) {
     PlanOptions o =
         tight_options(card(1e9, 1e11, 500 << 10, {.link = 1e9, .host_in = host_rate, .host_out = host_rate}),
-                      Where::kWhereFaster);
+                      When::kWhereFaster);
     o.tiers = {Tier::kHost, Tier::kDisk};
     return compiled(o);
   };

@@ -9,13 +9,13 @@
 namespace cairn::engine {
 namespace {
 
-using Where = PlanOptions::Defer;
+using When = ForcedChoices::When;
 
-PlanOptions options_for(Where where, uint32_t micro_steps) {
+PlanOptions options_for(When where, uint32_t micro_steps) {
   PlanOptions o;
-  o.host_updates = where;
-  o.defer_updates = Where::kNever;
-  o.update_on_device = true;
+  o.forced.host_updates = where;
+  o.forced.defer_updates = When::kNever;
+  o.forced.update_on_device = true;
   o.tiers = {Tier::kHost};
   o.budget_share = 0.9;
   o.micro_steps = micro_steps;
@@ -25,8 +25,8 @@ PlanOptions options_for(Where where, uint32_t micro_steps) {
 TEST(HostUpdates, ChangeNoBitOfSeveralMicroBatches) {
   const auto device = device::checked(device::open("cpu", {.threads = 1}));
   for (const uint32_t micro_steps : {1u, 3u}) {
-    const auto resident = compile(layers(), *device, options_for(Where::kNever, micro_steps));
-    const auto host = compile(layers(), *device, options_for(Where::kAlways, micro_steps));
+    const auto resident = compile(layers(), *device, options_for(When::kNever, micro_steps));
+    const auto host = compile(layers(), *device, options_for(When::kAlways, micro_steps));
     ASSERT_EQ(resident->update_at(), Tier::kDevice);
     ASSERT_EQ(host->update_at(), Tier::kHost);
     ASSERT_EQ(host->deferred_updates(), 4) << "the weights; biases are small";
@@ -36,8 +36,8 @@ TEST(HostUpdates, ChangeNoBitOfSeveralMicroBatches) {
 
 TEST(HostUpdates, AreSpansOfALaneOfTheirOwn) {
   const auto device = device::open("cpu", {.threads = 1});
-  PlanOptions o = options_for(Where::kAlways, 1);
-  o.host_update_share = 0.5;
+  PlanOptions o = options_for(When::kAlways, 1);
+  o.forced.host_update_share = 0.5;
   const auto plan = compile(layers(), *device, o);
   Session session(plan, device);
   fill(session);
@@ -60,8 +60,8 @@ TEST(HostUpdates, AreSpansOfALaneOfTheirOwn) {
 TEST(HostUpdates, AreSpreadOverForward) {
   const auto device = device::open("cpu", {.threads = 1});
   const auto on_host = [&](double share, bool fused) {
-    PlanOptions o = options_for(Where::kAlways, 1);
-    o.host_update_share = share;
+    PlanOptions o = options_for(When::kAlways, 1);
+    o.forced.host_update_share = share;
     o.fuse_update = fused;
     const auto plan = compile(layers(4), *device, o);
     std::string names;
@@ -77,20 +77,20 @@ TEST(HostUpdates, AreSpreadOverForward) {
 
 TEST(HostUpdates, AreMadeWhereTheyAreFaster) {
   const auto fast = card(1e9, 1e11), slow = card(1e9, 1e8);
-  const auto with = tight(fast, Where::kWhereFaster), without = tight(fast, Where::kNever);
+  const auto with = tight(fast, When::kWhereFaster), without = tight(fast, When::kNever);
   EXPECT_EQ(with->update_at(), Tier::kHost);
   EXPECT_LT(seconds(*with), 0.8 * seconds(*without));
-  EXPECT_EQ(tight(slow, Where::kWhereFaster)->update_at(), Tier::kDevice);
-  EXPECT_EQ(tight(card(1e9, 0), Where::kWhereFaster)->update_at(), Tier::kDevice)
+  EXPECT_EQ(tight(slow, When::kWhereFaster)->update_at(), Tier::kDevice);
+  EXPECT_EQ(tight(card(1e9, 0), When::kWhereFaster)->update_at(), Tier::kDevice)
       << "nothing is known of the host";
-  EXPECT_EQ(tight(card(1e12, 1e11), Where::kWhereFaster)->update_at(), Tier::kDevice) << "copies hide";
+  EXPECT_EQ(tight(card(1e12, 1e11), When::kWhereFaster)->update_at(), Tier::kDevice) << "copies hide";
 }
 
 // Optimizer state crosses both ways: of all that the host has no room for, it is the dearest on a disk.
 TEST(HostUpdates, LeaveStateOnTheDeviceThatOnlyASlowerTierHasRoomFor) {
   const auto device = device::open("cpu", {.threads = 1});
-  PlanOptions o = options_for(Where::kWhereFaster, 1);
-  o.update_on_device = false;
+  PlanOptions o = options_for(When::kWhereFaster, 1);
+  o.forced.update_on_device = false;
   o.tiers = {Tier::kHost, Tier::kDisk};
   o.costs = card(1e9, 1e11, 1200 << 10);
   o.budget_share = 0;
@@ -101,10 +101,10 @@ TEST(HostUpdates, LeaveStateOnTheDeviceThatOnlyASlowerTierHasRoomFor) {
   EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
 }
 
-// Where it is a small part of the budget, the device's updates do not wait for it.
+// When it is a small part of the budget, the device's updates do not wait for it.
 TEST(HostUpdates, LeaveStateOnTheDeviceThatTheUpdateWouldWaitFor) {
-  PlanOptions o = tight_options(card(1e9, 1e11), Where::kAlways);
-  o.host_update_share = 0.5;
+  PlanOptions o = tight_options(card(1e9, 1e11), When::kAlways);
+  o.forced.host_update_share = 0.5;
   const auto in_tier = [&](const CompiledPlan& plan) {  // of the state of the device's updates
     int64_t all = 0, there = 0;
     for (const graph::JointOp& update : plan.joint->ops(graph::kUpdate))

@@ -67,7 +67,7 @@ TEST(OffloadedState, ATightBudgetIsMetByStateInATier) {
   const int64_t without = smallest(options_for({}, 1), *device);
   for (const bool streams : {true, false}) {
     PlanOptions o = options_for({Tier::kHost}, 1);
-    o.update_on_device = streams;
+    o.forced.update_on_device = streams;
     const int64_t with = smallest(o, *device);
     EXPECT_LT(with, without - moments / 2);
     // Below what state on the device needs, some of it leaves; at the smallest budget all does.
@@ -94,7 +94,7 @@ TEST(OffloadedState, WhatAnUpdateCostsIsSharedByItsMicroBatches) {
   const auto resident = compile(mlp(2), *device, options_for({}, 0));
   // There is a choice: activations can be recomputed, or state can leave.
   PlanOptions o = options_for({Tier::kHost}, resident->plan.arena_bytes * 8 / 10);
-  o.update_on_device = true;  // where it lives, it costs nothing
+  o.forced.update_on_device = true;  // where it lives, it costs nothing
   o.link_bytes_per_second = 2e9;
   o.micro_steps = 1000000;
   const auto many = compile(mlp(2), *device, o);
@@ -124,7 +124,7 @@ TEST(OffloadedState, ATierWithLittleRoomIsForWhatIsLarge) {
   for (const int64_t room : {450 << 10, 850 << 10, 900 << 10, 1300 << 10}) {
     SCOPED_TRACE(room);
     PlanOptions o = options_for({Tier::kHost}, 1);
-    o.update_on_device = true;
+    o.forced.update_on_device = true;
     o.costs = with_host_bytes(room);
     const int64_t least = smallest(o, *device);
     o.budget_bytes = least;
@@ -156,7 +156,7 @@ class OffloadedStateOn : public ::testing::TestWithParam<std::tuple<Home, graph:
     auto& plan = plans[{home(), amp()}];
     if (plan != nullptr) return plan;
     PlanOptions o = options_for({tier()}, 1, amp());
-    o.update_on_device = home() != Home::kReached;
+    o.forced.update_on_device = home() != Home::kReached;
     o.policy = Policy::kKeep;  // so that state is all that can leave, and planning is quick
     o.budget_bytes = smallest(o, *device);
     return plan = compile(heavy(), *device, o);
@@ -204,7 +204,7 @@ TEST(OffloadedState, BlocksAreNotCut) {
   const Format& blocks = format(DType::kDynamic8);
   PlanOptions o = options_for({Tier::kHost}, 1);
   o.optimizer.name = "adamw8";
-  o.update_on_device = true;
+  o.forced.update_on_device = true;
   o.policy = Policy::kKeep;
   const int64_t least = smallest(o, *device);
   int64_t parts = 0;

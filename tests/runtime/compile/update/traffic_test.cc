@@ -43,7 +43,7 @@ std::shared_ptr<Graph> wide() {
 std::shared_ptr<const CompiledPlan> planned(device::Device& device, PlanOptions o, double share) {
   const int64_t most = compile(wide(), device, o)->plan.arena_bytes;
   o.tiers = {Tier::kHost};
-  o.update_on_device = true;
+  o.forced.update_on_device = true;
   o.budget_bytes = 1;
   try {
     compile(wide(), device, o);

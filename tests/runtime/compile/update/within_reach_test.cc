@@ -83,7 +83,7 @@ TEST(WithinReach, NoPlanIsSlowerNorLargerAndNoBitIsAnother) {
     const Result expected = trained_on(resident, device, o.micro_steps);
     o.tiers = {Tier::kHost};
     PlanOptions streams = o;
-    streams.update_on_device = true;
+    streams.forced.update_on_device = true;
     const int64_t least = smallest_budget(g, *device, o), streamed = smallest_budget(g, *device, streams);
     EXPECT_LE(least, streamed);
     below += least < streamed;
@@ -149,7 +149,7 @@ TEST(WithinReach, AVocabularyInPartsKeepsItsGradientOnTheHost) {
   o.micro_steps = 3;
   const Result expected = trained_on(compile(g, *device, o), device, 3);
   o.tiers = {Tier::kHost};
-  o.vocabulary_parts = 2;
+  o.forced.vocabulary_parts = 2;
   o.budget_bytes = smallest_budget(g, *device, o);
   const auto plan = compile(g, *device, o);
   ASSERT_FALSE(plan->joint->slices.empty());

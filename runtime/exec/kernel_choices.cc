@@ -1,4 +1,4 @@
-#include "runtime/compile/kernel_choices.h"
+#include "runtime/exec/kernel_choices.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kPackedAlignment = 256;
 constexpr int64_t kNoiseBytes = int64_t{4} << 20;
-constexpr int kSamples = 7;      // and one before them, for what the first run loads
-constexpr double kWorth = 0.02;  // of the seconds: less is noise, and no reason to take more memory
+constexpr int kSamples = 7;      // after a first run, which may load code
+constexpr double kWorth = 0.02;  // a smaller share of the seconds is noise, and not worth any memory
 
-// The operands of one op in a block of the device, with a queue that tells how long kernels took.
+// The operands of one op in a block of the device, and a queue that measures kernels.
 class Stand {
  public:
   Stand(device::Device& device, const kernels::Signature& s, int64_t workspace) : device_(device) {
@@ -31,13 +31,13 @@ class Stand {
     queue_->synchronize();
   }
 
-  // Infinite, if the kernel cannot be started: a library may refuse what it offered.
+  // Infinite if the kernel cannot be started: a library may refuse a way that it offered.
   double seconds(const kernels::Kernel& kernel) {
     try {
       return measured(kernel);
     } catch (const Error& error) {
       if (error.code() == Code::kDeviceLost) throw;
-      new_queue();  // the other one says from now on what went wrong
+      new_queue();  // the old one repeats its error
       return std::numeric_limits<double>::infinity();
     }
   }
@@ -66,8 +66,8 @@ class Stand {
   }
   void* at(int64_t offset) const { return static_cast<char*>(block_->address()) + offset; }
 
-  // Floats get numbers in (-0.5, 0.5), as products of zeros take less power, and less time; everything else
-  // is 0, a token or a row that every table has.
+  // Floats get numbers in (-0.5, 0.5), as products of zeros take less power and less time. Everything else is 0,
+  // which is a valid token and row of every table.
   void place(std::span<const TensorDesc> list, uint32_t present, bool read, std::vector<Tensor>& to) {
     for (size_t i = 0; i < list.size(); ++i) {
       to.push_back({list[i], nullptr});
@@ -100,7 +100,7 @@ class Stand {
   int64_t used_ = 0;
 };
 
-// One op's ways: its rows, and the parts of each.
+// The ways to compute one op: rows of the backend's table, and the words of each part of a row.
 class Contest {
  public:
   Contest(device::Device& device, const kernels::Signature& s) : device_(device), s_(s) {
@@ -129,7 +129,7 @@ class Contest {
     double seconds = 0;
     int64_t workspace_bytes = 0;
   };
-  // The backend's own choice, and the best.
+  // Times the backend's own choice and finds the best one.
   std::pair<Result, Result> run() {
     for (const Row& row : rows_)
       for (size_t part = 0; part < row.parts.size(); ++part)
@@ -168,7 +168,7 @@ class Contest {
   static std::string with(const Row& row, size_t part, const std::string& word) {
     return row.name + std::string(part + 1, '|') + word;
   }
-  // By time and workspace: what is as fast must take less.
+  // a is clearly faster, or as fast with less workspace.
   static bool better(const Result& a, const Result& b) {
     if (a.seconds < b.seconds * (1 - kWorth)) return true;
     return a.seconds < b.seconds * (1 + kWorth) && a.workspace_bytes < b.workspace_bytes;

@@ -1,4 +1,4 @@
-#include "runtime/compile/program.h"
+#include "runtime/compile/stages.h"
 
 #include <algorithm>
 
@@ -6,21 +6,50 @@
 
 namespace cairn::engine {
 
-int64_t CompiledPlan::persistent_bytes() const {
+int64_t Planned::persistent_bytes() const {
   int64_t end = 0;
   for (size_t v = 0; v < problem.values.size(); ++v)
     if (problem.values[v].persistent) end = std::max(end, plan.value_offsets[v] + problem.values[v].bytes);
   return end;
 }
 
-bool CompiledPlan::streams() const {
+Where Lowered::where(int32_t value, Point point) const {
+  const int32_t stored = joint->storage(value);
+  if (point == Point::kMicroBatch && problem_value[at(stored)] >= 0) return {};
+  const OffloadedPlace* place = nullptr;
+  for (const auto* places : {&homes, &offloaded})
+    if (const auto found = places->find(stored); place == nullptr && found != places->end())
+      place = &found->second;
+  if (place == nullptr) return {};
+  const bool in_place = point == Point::kHostUpdate ? place->tier == Tier::kHost : reaches(place->tier);
+  return {in_place ? Where::Use::kInPlace : Where::Use::kStreamed, place->tier,
+          place->extents.empty() ? -1 : place->extents[0].tier_offset, place->extents};
+}
+
+Where Placed::where(int32_t value, Point point) const {
+  if (point == Point::kHostUpdate)
+    if (const auto copy = host_copies.find(value); copy != host_copies.end())
+      return {Where::Use::kInPlace, Tier::kHost, copy->second};
+  Where found = Lowered::where(value, point);
+  const int32_t stored = problem_value[at(joint->storage(value))];
+  if (!found.on_device() || stored < 0) return found;
+  if (problem.values[at(stored)].persistent) {
+    found.offset = plan.value_offsets[at(stored)];
+  } else if (point != Point::kMicroBatch) {
+    const auto gradient = gradient_offsets.find(stored);
+    if (gradient != gradient_offsets.end()) found.offset = gradient->second;
+  }
+  return found;
+}
+
+bool Lowered::streams() const {
   for (const auto* places : {&offloaded, &homes})
     for (const auto& [value, place] : *places)
       if (!reaches(place.tier)) return true;
   return false;
 }
 
-Tier CompiledPlan::update_at() const {
+Tier Lowered::update_at() const {
   if (!joint->has_optimizer()) return Tier::kDevice;
   if (!host_updated.empty()) return Tier::kHost;
   for (const auto* places : {&offloaded, &homes})
@@ -29,36 +58,28 @@ Tier CompiledPlan::update_at() const {
   return Tier::kDevice;
 }
 
-int64_t CompiledPlan::deferred_updates() const {
+int64_t Lowered::deferred_updates() const {
   const std::vector<graph::ParameterSlot>& slots = joint->parameters;
   const std::set<int32_t>& on_host = updates_beside_backward() ? host_deferred : host_updated;
   return std::count_if(slots.begin(), slots.end(),
                        [&](const auto& slot) { return slot.deferred || on_host.contains(slot.value); });
 }
 
-int64_t CompiledPlan::home_bytes(Tier tier) const {
+int64_t Placed::home_bytes(Tier tier) const {
   int64_t sum = 0;
   for (const plan::Value& value : problem.values)
-    if (value.at_home() && link_tier[static_cast<size_t>(value.home)] == tier) sum += value.bytes;
+    if (value.at_home() && link_tier[at(value.home)] == tier) sum += value.bytes;
   return sum;
 }
 
-int64_t CompiledPlan::offset_between_steps(int32_t stored) const {
-  if (stored < 0) return -1;
-  if (problem.values[static_cast<size_t>(stored)].persistent)
-    return plan.value_offsets[static_cast<size_t>(stored)];
-  const auto found = gradient_offsets.find(stored);
-  return found == gradient_offsets.end() ? -1 : found->second;
-}
-
-// Beside gradients that live until then, the largest gap.
-CompiledPlan::FreeRange CompiledPlan::free_range() const {
+// The largest gap between gradients that live until the update.
+Placed::FreeRange Placed::free_range() const {
   std::vector<std::pair<int64_t, int64_t>> taken;  // offset, bytes
   int64_t alive = persistent_bytes();
   FreeRange gap{alive, 0};
   int64_t end = alive;
   for (const auto& [value, offset] : gradient_offsets) {
-    taken.emplace_back(offset, problem.values[static_cast<size_t>(value)].bytes);
+    taken.emplace_back(offset, problem.values[at(value)].bytes);
     alive += taken.back().second;
   }
   std::sort(taken.begin(), taken.end());
@@ -75,19 +96,18 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
   std::vector<bool> live(problem.values.size());
   for (size_t v = 0; v < live.size(); ++v) live[v] = problem.values[v].persistent;
   for (int32_t s = 0; s <= plan.peak_step && s < static_cast<int32_t>(plan.steps.size()); ++s) {
-    const plan::Step& step = plan.steps[static_cast<size_t>(s)];
+    const plan::Step& step = plan.steps[at(s)];
     if (step.kind == plan::StepKind::kRun)
-      for (const int32_t v : problem.ops[static_cast<size_t>(step.index)].outputs)
-        live[static_cast<size_t>(v)] = true;
-    if (step.kind == plan::StepKind::kIn) live[static_cast<size_t>(step.index)] = true;
-    if (step.kind == plan::StepKind::kFree) live[static_cast<size_t>(step.index)] = false;
+      for (const int32_t v : problem.ops[at(step.index)].outputs) live[at(v)] = true;
+    if (step.kind == plan::StepKind::kIn) live[at(step.index)] = true;
+    if (step.kind == plan::StepKind::kFree) live[at(step.index)] = false;
   }
   Memory memory;
   int64_t counted = 0;
   const auto count = [&](int32_t value, graph::Role role) {
-    if (value < 0 || !live[static_cast<size_t>(value)]) return;
-    live[static_cast<size_t>(value)] = false;
-    const int64_t bytes = problem.values[static_cast<size_t>(value)].bytes;
+    if (value < 0 || !live[at(value)]) return;
+    live[at(value)] = false;
+    const int64_t bytes = problem.values[at(value)].bytes;
     counted += bytes;
     switch (role) {
       case graph::Role::kParameter:

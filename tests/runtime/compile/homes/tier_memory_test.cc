@@ -1,4 +1,4 @@
-#include "runtime/compile/tier_memory.h"
+#include "runtime/compile/homes/tier_memory.h"
 
 #include "tests/runtime/compile/support.h"
 

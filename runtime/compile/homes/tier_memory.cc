@@ -1,4 +1,4 @@
-#include "runtime/compile/tier_memory.h"
+#include "runtime/compile/homes/tier_memory.h"
 
 #include "runtime/base/checked.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 using graph::Role;
 
-// Where the bytes of what lives in a tier count; nullptr: nothing of the role lives there.
+// The category of a resident's bytes; nullptr: no value of this role lives in a tier.
 int64_t* category(CompiledPlan::Memory& memory, Role role) {
   switch (role) {
     case Role::kParameter:
@@ -23,7 +23,7 @@ int64_t* category(CompiledPlan::Memory& memory, Role role) {
   }
 }
 
-// The problem's values whose home is the tier, each once, by the role of what is stored there.
+// Counts the problem's values that live in the tier, each once, by the role of what is stored there.
 void count_homes(const CompiledPlan& plan, Tier tier, CompiledPlan::Memory& memory) {
   const std::vector<plan::Value>& values = plan.problem.values;
   std::vector<bool> counted(values.size());
@@ -41,14 +41,14 @@ void count_homes(const CompiledPlan& plan, Tier tier, CompiledPlan::Memory& memo
     count(plan.problem_value[j], plan.joint->values[j].role);
 }
 
-// The op that runs at the step, or is the next to.
+// The op that runs at this step, or the next one to run.
 const char* op_from(const CompiledPlan& plan, size_t step) {
   const std::vector<plan::Step>& steps = plan.plan.steps;
   while (step < steps.size() && steps[step].kind != plan::StepKind::kRun) ++step;
   return step < steps.size() ? plan.problem.ops[at(steps[step].index)].name.c_str() : "";
 }
 
-// Where gradients of micro-batches wait for the host to add them.
+// The bytes in which gradients wait for the host to sum them.
 int64_t waiting_gradients(const CompiledPlan& plan, Tier tier) {
   return tier == Tier::kHost && !plan.host_added.empty() ? plan.add_ring_bytes : 0;
 }
@@ -81,7 +81,7 @@ CompiledPlan::Memory tier_memory(const CompiledPlan& plan, Tier tier) {
   for (const auto& [value, place] : plan.offloaded) {
     const graph::JointValue& stored = plan.joint->values[at(value)];
     if (place.tier != tier || stored.role == Role::kOptimizer) continue;
-    if (plan.joint->slices_of(value) != nullptr) continue;  // its parts count
+    if (plan.joint->slices_of(value) != nullptr) continue;  // its slices are counted
     int64_t* bytes = category(memory, stored.role);
     require(bytes != nullptr, Code::kInternal, "'", stored.name, "' lives in a tier");
     *bytes += align_up(stored.desc.bytes(), kAlignment);
