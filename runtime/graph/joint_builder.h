@@ -65,8 +65,10 @@ void defer_updates(JointBuilder& builder, const std::set<std::string>& names);
 void add_slots(JointBuilder& builder, DType parameters);
 // States, scratch, norm and updates of the optimizers.
 void add_optimizer(JointBuilder& builder, const OptimizerOptions& options);
+// Ops that move statistics, at the end of a step.
+void add_statistics(JointBuilder& builder);
 // Of all that persists; last, when it is known what does.
-void list_states(JointBuilder& builder);
+void list_residents(JointBuilder& builder);
 
 // groups.cc: the groups with their hyper-parameters checked; by value of the graph, the group of a parameter.
 std::vector<ParameterGroup> make_groups(const OptimizerOptions& options);

@@ -20,11 +20,6 @@ int64_t aligned(const CompiledPlan& plan, int32_t value) {
   return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
 }
 
-bool may_leave(Role role) {
-  return role == Role::kParameter || role == Role::kPacked || role == Role::kGradient ||
-         role == Role::kOptimizer || role == Role::kLow;
-}
-
 // Parts of a weight live in one tier, where they make up the whole. False: none has room for one of them.
 bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   for (const graph::Slices& slices : plan.joint->slices) {
@@ -107,7 +102,8 @@ bool find_homes(CompiledPlan& plan) {
   std::vector<size_t> leaving;
   for (size_t v = 0; v < plan.problem_value.size(); ++v) {
     const int32_t stored = plan.problem_value[v];
-    if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
+    if (stored < 0 || joint.values[v].alias_of >= 0 || !graph::kind(joint.values[v].role).is(graph::LEAVES))
+      continue;
     const plan::Value& value = problem.values[at(stored)];
     if (value.persistent && used[at(stored)] && value.bytes >= kPageBytes) leaving.push_back(v);
   }
@@ -284,7 +280,7 @@ bool streams_in_parts(const CompiledPlan& plan, const JointOp& update) {
   if (!ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE)) return false;
   for (const int32_t state : states_of(update)) {
     if (plan.away(state) == nullptr) return false;
-    for (const graph::State& known : plan.joint->states)
+    for (const graph::Resident& known : plan.joint->residents)
       if (known.value == state && !known.splits) return false;
   }
   return true;

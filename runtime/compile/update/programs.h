@@ -19,6 +19,7 @@ Program repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room)
 // Of weights or packed forms that copies bring from a tier, or take there.
 Program fetched_repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
 Program norm_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
+Program statistics_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
 // Updates with no copy between them are one launch where the backend has that, and packed weights are made in it or
 // right behind: after an update all packed weights are fresh.
 Program update_program(CompiledPlan& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces);

@@ -29,7 +29,7 @@ int64_t state_bytes(const graph::JointGraph& joint, const JointOp& update) {
 
 std::vector<bool> splitting(const graph::JointGraph& joint) {
   std::vector<bool> splits(joint.values.size());
-  for (const graph::State& state : joint.states) splits[at(state.value)] = state.splits;
+  for (const graph::Resident& state : joint.residents) splits[at(state.value)] = state.splits;
   return splits;
 }
 

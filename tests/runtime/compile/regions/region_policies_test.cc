@@ -9,8 +9,6 @@
 namespace cairn::engine {
 namespace {
 
-using Policy;
-
 std::shared_ptr<device::Device> reference() { return device::open("reference", {.threads = 1}); }
 
 // Regions by path; an op in each, so that the graph is one.
