@@ -206,6 +206,30 @@ func (g *Graph) Parameter(name string, options ParameterOptions, dims ...int) Va
 	return Value(value)
 }
 
+// Statistic adds a value that applied steps move (op running_mean) and checkpoints hold. It begins as fill; dtype: F32 or F64.
+func (g *Graph) Statistic(name string, dtype DType, fill float64, dims ...int) Value {
+	return g.resident(name, dtype, KindStatistic, fill, dims)
+}
+
+// Cache adds a value that runs change (op append) and no checkpoint holds. It begins as fill.
+func (g *Graph) Cache(name string, dtype DType, fill float64, dims ...int) Value {
+	return g.resident(name, dtype, KindCache, fill, dims)
+}
+
+func (g *Graph) resident(name string, dtype DType, kind ValueKind, fill float64, dims []int) Value {
+	var value C.cairn_value_t
+	g.attempt(func() error {
+		if err := checkTexts("name", name); err != nil {
+			return err
+		}
+		return capture(func(e *C.cairn_error_t) C.cairn_status_t {
+			return C.cairn_go_graph_resident(g.c(), cstring(name), &dimsOf(dims)[0], C.uint32_t(len(dims)), C.uint32_t(dtype),
+				C.uint32_t(kind), C.double(fill), &value, e)
+		}, nil)
+	})
+	return Value(value)
+}
+
 // Name gives a value a name of its own, unique in the graph, and returns the value.
 func (g *Graph) Name(value Value, name string) Value {
 	g.attempt(func() error {

@@ -273,6 +273,20 @@ func (g *Graph) Cast(x Value, dtype DType) Value {
 	return g.Op("cast", []Value{x}, Attr{"dtype", dtype})
 }
 
+// RunningMean adds running_mean: statistic[C] moves to the mean of the rows of x[.., C], once per optimizer step:
+// statistic += momentum (mean - statistic), where the mean is over all micro-batches of the step. A step that is
+// skipped moves nothing, nor does a graph without a loss. One such op moves a statistic. momentum: default 0.1. sums[C
+// + 1], float64: sums of the columns and the number of rows. Attributes: WithMomentum.
+func (g *Graph) RunningMean(x, statistic Value, attrs ...Attr) Value {
+	return g.Op("running_mean", []Value{x, statistic}, attrs...)
+}
+
+// Append adds append: Rows of x[m, ..] into the cache[N, ..], from row position[1] on, in the cache's dtype; y is the
+// cache after that. Rows that fall outside of the cache are left out.
+func (g *Graph) Append(cache, x, position Value) Value {
+	return g.Op("append", []Value{cache, x, position})
+}
+
 // WithAccuracy sets the attribute accuracy of linear_cross_entropy.
 func WithAccuracy(value int) Attr { return Attr{"accuracy", value} }
 
@@ -317,6 +331,9 @@ func WithMax(value float64) Attr { return Attr{"max", value} }
 
 // WithMin sets the attribute min of clamp.
 func WithMin(value float64) Attr { return Attr{"min", value} }
+
+// WithMomentum sets the attribute momentum of running_mean.
+func WithMomentum(value float64) Attr { return Attr{"momentum", value} }
 
 // WithRng sets the attribute rng of dropout.
 func WithRng(value int) Attr { return Attr{"rng", value} }

@@ -95,6 +95,13 @@ static inline cairn_status_t cairn_go_graph_parameter(cairn_graph_t* graph, cons
   return cairn_graph_parameter(graph, &desc, &options, out_value, error);
 }
 
+static inline cairn_status_t cairn_go_graph_resident(cairn_graph_t* graph, const char* name, const int64_t* dims,
+                                                     uint32_t rank, uint32_t dtype, uint32_t kind, double fill,
+                                                     cairn_value_t* out_value, cairn_error_t* error) {
+  const cairn_tensor_desc_t desc = {name, dims, rank, dtype};
+  return cairn_graph_resident(graph, &desc, kind, fill, out_value, error);
+}
+
 static inline cairn_status_t cairn_go_region_begin(cairn_graph_t* graph, const char* name, uint32_t policy,
                                                    uint32_t tier, cairn_region_t* out_region,
                                                    cairn_error_t* error) {

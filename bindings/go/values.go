@@ -13,10 +13,14 @@ const (
 	KindInput      ValueKind = 0
 	KindParameter  ValueKind = 1
 	KindActivation ValueKind = 2
+	KindStatistic  ValueKind = 3
+	KindCache      ValueKind = 4
 )
 
-// String is the word for a kind: input, parameter or activation.
-func (k ValueKind) String() string { return word(uint32(k), "input", "parameter", "activation") }
+// String is the word for a kind: input, parameter, activation, statistic or cache.
+func (k ValueKind) String() string {
+	return word(uint32(k), "input", "parameter", "activation", "statistic", "cache")
+}
 
 // ValueInfo is what a graph or a session knows about a value.
 type ValueInfo struct {

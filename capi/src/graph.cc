@@ -17,6 +17,8 @@ static_assert(CAIRN_UDYNAMIC8 == static_cast<int>(cairn::DType::kUDynamic8));
 static_assert(CAIRN_SPLIT == static_cast<int>(cairn::DType::kSplit));
 static_assert(CAIRN_INIT_UNIFORM == static_cast<int>(graph::Init::kUniform));
 static_assert(CAIRN_INIT_TRUNCATED_NORMAL == static_cast<int>(graph::Init::kTruncatedNormal));
+static_assert(CAIRN_RESIDENT_STATISTIC == static_cast<int>(graph::ValueKind::kStatistic));
+static_assert(CAIRN_RESIDENT_CACHE == static_cast<int>(graph::kLastValueKind));
 static_assert(CAIRN_INIT_ORTHOGONAL == static_cast<int>(graph::kLastInit));
 static_assert(CAIRN_REGION_OFFLOAD == static_cast<int>(cairn::Policy::kOffload));
 
@@ -137,6 +139,19 @@ cairn_status_t cairn_graph_parameter(cairn_graph_t* graph, const cairn_tensor_de
     not_null(out_value, "out_value");
     const cairn::TensorDesc type = read_desc(desc);
     *out_value = handle_id(graph->open().parameter(desc->name, type, read_parameter(options)));
+  });
+}
+
+cairn_status_t cairn_graph_resident(cairn_graph_t* graph, const cairn_tensor_desc_t* desc, uint32_t kind,
+                                    double fill, cairn_value_t* out_value, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(graph, "graph");
+    not_null(out_value, "out_value");
+    const cairn::TensorDesc type = read_desc(desc);
+    require(kind == CAIRN_RESIDENT_STATISTIC || kind == CAIRN_RESIDENT_CACHE, Code::kInvalidArgument, "'",
+            desc->name, "': kind is ", kind, "; STATISTIC (3) and CACHE (4) are there");
+    *out_value =
+        handle_id(graph->open().resident(desc->name, static_cast<graph::ValueKind>(kind), type, fill));
   });
 }
 

@@ -25,13 +25,12 @@ namespace {
 
 // As the summary counts them: whatever is neither of a weight nor of its update.
 std::vector<bool> activations_of(const engine::CompiledPlan& compiled) {
-  using cairn::graph::Role;
   std::vector<bool> activations(compiled.problem.values.size(), true);
   for (size_t j = 0; j < compiled.joint->values.size(); ++j) {
     const int32_t p = compiled.problem_value[j];
-    if (p < 0) continue;
-    for (const Role role : {Role::kParameter, Role::kLow, Role::kPacked, Role::kGradient, Role::kOptimizer})
-      if (compiled.joint->values[j].role == role) activations[p] = false;
+    if (p >= 0 &&
+        cairn::graph::kind(compiled.joint->values[j].role).counted != cairn::graph::Counted::kActivations)
+      activations[p] = false;
   }
   return activations;
 }
@@ -46,7 +45,7 @@ cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from,
   region.assign(problem.values.size(), -1);
   for (size_t j = 0; j < compiled->joint->values.size(); ++j)
     if (const int32_t p = compiled->problem_value[j]; p >= 0)
-      category[p] = cairn::graph::kRoleNames[static_cast<size_t>(compiled->joint->values[j].role)].data();
+      category[p] = cairn::graph::kind(compiled->joint->values[j].role).name.data();
   for (const plan::Op& op : problem.ops)
     for (int32_t value : op.outputs) region[value] = op.region;
   activation_peak_bytes = plan::activation_peak(problem, compiled->plan, activations_of(*compiled));
@@ -203,11 +202,12 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
 
 // The host's processors change it: a weight or a state.
 bool on_host(const engine::CompiledPlan& c, int32_t value) {
-  const auto& slots = c.joint->parameters;
-  return std::any_of(slots.begin(), slots.end(), [&](const auto& slot) {
-    return c.host_updated.contains(slot.value) &&
-           (slot.value == value ||
-            std::find(slot.states.begin(), slot.states.end(), value) != slot.states.end());
+  using cairn::graph::Role;
+  const auto& residents = c.joint->residents;
+  return std::any_of(residents.begin(), residents.end(), [&](const auto& resident) {
+    return resident.value == value &&
+           (resident.role == Role::kParameter || resident.role == Role::kOptimizer) &&
+           c.host_updated.contains(c.joint->parameters[static_cast<size_t>(resident.owner)].value);
   });
 }
 
@@ -223,7 +223,7 @@ cairn_plan_value_t offloaded_row(const engine::CompiledPlan& c, int32_t value) {
              : host  ? "lives on the host, through the device in every update"
              : there ? "lives on the disk, through the host in every update"
                      : "lives on the disk, through the device in every update";
-  v.category = cairn::graph::kRoleNames[static_cast<size_t>(from.role)].data();
+  v.category = cairn::graph::kind(from.role).name.data();
   v.bytes = u(cairn::align_up(from.desc.bytes(), cairn::kAlignment));
   v.offset_bytes = -1;
   v.decision = CAIRN_DECISION_PERSISTENT;

@@ -23,7 +23,7 @@ int32_t persistent_value(const graph::JointGraph& joint, const char* name) {
     cairn::fail(Code::kNotFound, "there is no value named '", name, "'");
   }
   const int32_t storage = joint.storage(value);
-  require(graph::is_persistent(joint.values[storage].role), Code::kNotFound, "'", name,
+  require(graph::kind(joint.values[storage].role).is(graph::PERSISTS), Code::kNotFound, "'", name,
           "' is not kept after a run; list it in the outputs when the graph is frozen");
   return value;
 }
@@ -95,8 +95,8 @@ cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, c
     require(value >= 0 || joint.forward->find(name) != graph::kNone, Code::kNotFound,
             "there is no value named '", name, "'");
     const graph::Role role = value < 0 ? graph::Role::kActivation : joint.values[value].role;
-    require(role == graph::Role::kInput || role == graph::Role::kParameter, Code::kInvalidArgument, "'", name,
-            "' is no input and no parameter; only these can be written");
+    require(graph::kind(role).is(graph::WRITTEN), Code::kInvalidArgument, "'", name,
+            "' is no input, parameter, statistic or cache; only these can be written");
     check_size(s, value, size_bytes);
     if (const auto rules = session->vocabularies.find(joint.values[value].source);
         role == graph::Role::kInput && rules != session->vocabularies.end())
@@ -131,7 +131,9 @@ cairn_status_t cairn_session_value_info(const cairn_session_t* session, const ch
     cairn_value_info_t info = CAIRN_VALUE_INFO_INIT;
     info.name = found.name.c_str();
     describe(session->session->declared(value), &info);
-    info.kind = found.role == graph::Role::kInput ? 0 : found.role == graph::Role::kParameter ? 1 : 2;
+    const bool declared = graph::kind(found.role).is(graph::WRITTEN);
+    info.kind = static_cast<uint32_t>(declared ? joint.forward->values()[found.source].kind
+                                               : graph::ValueKind::kActivation);
     info.region = static_cast<cairn_region_t>(found.region + 1);
     out.write(info);
   });

@@ -69,7 +69,7 @@ class Lowering {
     const size_t count = joint_.values.size();
     std::vector<bool> used(count);
     for (size_t v = 0; v < count; ++v)
-      used[v] = joint_.values[v].alias_of < 0 && is_persistent(joint_.values[v].role) &&
+      used[v] = joint_.values[v].alias_of < 0 && kind(joint_.values[v].role).is(graph::PERSISTS) &&
                 joint_.slices_of(static_cast<int32_t>(v)) == nullptr;
     for (const JointOp& op : joint_.ops())
       if (runs(op))
@@ -84,7 +84,7 @@ class Lowering {
       const JointValue& value = joint_.values[v];
       plan_.problem_value[v] = static_cast<int32_t>(plan_.problem.values.size());
       plan_.problem.values.push_back({unique(names, value.name, v), align_up(value.desc.bytes(), kAlignment),
-                                      is_persistent(value.role)});
+                                      kind(value.role).is(graph::PERSISTS)});
     }
     made_.assign(plan_.problem.values.size(), false);
   }
@@ -129,7 +129,7 @@ class Lowering {
     lowered.recomputable =
         row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op) &&
         // With fused updates, an op of backward cannot be recomputed: a parameter that it reads may have changed.
-        (joint_.grad_scale < 0 || !op.backward);
+        (joint_.grad_scale < 0 || !op.backward) && !reads_appended(op);
     const auto add = [](std::vector<int32_t>& list, int32_t v) {
       if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
     };
@@ -208,6 +208,13 @@ class Lowering {
 
   int32_t stored(int32_t value) const {
     return plan_.problem_value[static_cast<size_t>(joint_.storage(value))];
+  }
+
+  // A later op may have changed it until the op would run again.
+  bool reads_appended(const JointOp& op) const {
+    return std::any_of(op.in.begin(), op.in.end(), [&](int32_t v) {
+      return v >= 0 && kind(joint_.values[static_cast<size_t>(joint_.storage(v))].role).is(graph::APPENDED);
+    });
   }
 
   bool custom_reruns(const JointOp& op) const {

@@ -11,7 +11,6 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
-using graph::Role;
 
 double pack_seconds(const graph::JointGraph& joint, const JointOp& node, const TensorDesc& packed,
                     const costs::Model& model) {
@@ -57,8 +56,7 @@ PackedWeightChoices packed_weight_choices(const Lowered& plan, const costs::Mode
   const graph::JointGraph& joint = *plan.joint;
   std::map<int32_t, size_t> node_of;  // packed weight -> the op of the repacking phase that makes it
   for (size_t n = 0; n < joint.ops(graph::kRepack).size(); ++n)
-    if (joint.values[static_cast<size_t>(joint.ops(graph::kRepack)[n].out[0])].role == Role::kPacked)
-      node_of[joint.ops(graph::kRepack)[n].out[0]] = n;
+    node_of[joint.ops(graph::kRepack)[n].out[0]] = n;
   std::vector<int64_t> uses(joint.ops(graph::kRepack).size());
   Groups groups(joint.ops(graph::kRepack).size());
   std::map<graph::PackedWeightUse, size_t> same;  // one weight packed for several numbers of rows
@@ -139,7 +137,7 @@ costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs
 int64_t packed_bytes(const Lowered& plan) {
   int64_t sum = 0;
   for (const graph::JointValue& value : plan.joint->values)
-    if (value.role == Role::kPacked) sum += align_up(value.desc.bytes(), kAlignment);
+    if (graph::kind(value.role).is(graph::DERIVED)) sum += align_up(value.desc.bytes(), kAlignment);
   return sum;
 }
 

@@ -13,20 +13,21 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointGraph;
-using graph::Role;
 
-// The parameters of a later graph must be parameters of the first one.
+// The later graph's parameters and statistics are the first one's, which checkpoints hold; a cache may be its own.
 void check_parameters(const ProgramGraph& first, const ProgramGraph& other) {
   for (const graph::Value& value : other.graph->values()) {
-    if (value.kind != graph::ValueKind::kParameter) continue;
+    if (value.kind == graph::ValueKind::kInput || value.kind == graph::ValueKind::kActivation) continue;
     const graph::ValueId id = first.graph->find(value.name);
-    require(id != graph::kNone && first.graph->values()[at(id)].kind == graph::ValueKind::kParameter,
-            Code::kInvalidArgument, "program '", other.name, "' has a parameter '", value.name, "', which '",
-            first.name, "' does not have; programs on one store have the parameters of the first");
+    if (value.kind == graph::ValueKind::kCache && id == graph::kNone) continue;
+    const std::string_view what = graph::value_kind_name(value.kind);
+    require(id != graph::kNone && first.graph->values()[at(id)].kind == value.kind, Code::kInvalidArgument,
+            "program '", other.name, "' has a ", what, " '", value.name, "', which '", first.name,
+            "' does not have; programs on one store have the parameters and statistics of the first");
     const graph::Value& known = first.graph->values()[at(id)];
-    require(known.desc == value.desc, Code::kInvalidArgument, "parameter '", value.name, "' is ",
+    require(known.desc == value.desc, Code::kInvalidArgument, what, " '", value.name, "' is ",
             to_string(value.desc), " in program '", other.name, "' and ", to_string(known.desc), " in '",
-            first.name, "'; programs on one store have the same parameters");
+            first.name, "'; programs on one store have the same ", what, "s");
     require(
         known.parameter.frozen == value.parameter.frozen && known.parameter.decay == value.parameter.decay,
         Code::kInvalidArgument, "parameter '", value.name, "' is frozen or takes weight decay in one of '",
@@ -51,6 +52,11 @@ void check_gradients(const JointGraph& first, const JointGraph& other, std::span
             "' gets a gradient in one of '", graphs[0].name, "' and '", graphs[i].name,
             "', not in both; programs that train on one store have the same gradients");
   }
+  for (const auto& [one, another] : {std::pair(&first, &other), {&other, &first}})
+    for (const graph::Resident& resident : one->residents)
+      require(resident.role != graph::Role::kSum || another->find(resident.name) >= 0, Code::kInvalidArgument,
+              "'", resident.name, "' is summed up in one of '", graphs[0].name, "' and '", graphs[i].name,
+              "', not in both; programs that train on one store move the same statistics");
 }
 
 // Each program has its own inputs and outputs. All other persistent values are shared by name.
@@ -63,9 +69,9 @@ std::shared_ptr<StoreLayout> make_layout(std::span<const ProgramGraph> graphs,
     std::vector<int32_t> entry_of(joints[i]->values.size(), -1);
     for (size_t v = 0; v < entry_of.size(); ++v) {
       const graph::JointValue& value = joints[i]->values[v];
-      if (value.alias_of >= 0 || !graph::is_persistent(value.role)) continue;
+      if (value.alias_of >= 0 || !graph::kind(value.role).is(graph::PERSISTS)) continue;
       const std::string own = cat(value.name, '@', graphs[i].name);
-      std::string name = value.role == Role::kInput || value.role == Role::kOutput ? own : value.name;
+      std::string name = graph::kind(value.role).is(graph::SHARED) ? value.name : own;
       const auto found = known.find(name);
       if (found != known.end() &&
           !(layout->values[at(found->second)].desc == value.desc &&

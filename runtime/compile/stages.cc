@@ -109,22 +109,7 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
     live[at(value)] = false;
     const int64_t bytes = problem.values[at(value)].bytes;
     counted += bytes;
-    switch (role) {
-      case graph::Role::kParameter:
-      case graph::Role::kLow:
-      case graph::Role::kPacked:
-        memory.parameters += bytes;
-        break;
-      case graph::Role::kGradient:
-        memory.gradients += bytes;
-        break;
-      case graph::Role::kOptimizer:
-        memory.optimizer += bytes;
-        break;
-      default:
-        memory.activations += bytes;
-        break;
-    }
+    memory.of(graph::kind(role).counted) += bytes;
   };
   for (size_t e = 0; e < layout_value.size(); ++e) count(layout_value[e], layout->values[e].role);
   // One of several values made in place of each other stands for all: none of them persists.

@@ -224,6 +224,11 @@ struct CompiledPlan : Placed {
   // activations, packed weights as parameters, gaps of the layout as workspace.
   struct Memory {
     int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
+
+    int64_t& of(graph::Counted counted) {
+      int64_t* const entries[] = {&parameters, &gradients, &optimizer, &activations};
+      return *entries[static_cast<size_t>(counted)];
+    }
   };
   Memory memory_at_peak() const;
 };

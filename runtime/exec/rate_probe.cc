@@ -84,7 +84,7 @@ void fill(Session& session) {
   uint32_t random = 1;
   for (size_t v = 0; v < joint.values.size(); ++v) {
     const graph::JointValue& value = joint.values[v];
-    if (value.role != graph::Role::kParameter && value.role != graph::Role::kInput) continue;
+    if (!graph::kind(value.role).is(graph::WRITTEN)) continue;
     const auto count = static_cast<size_t>(value.desc.shape.elements());
     const auto next = [&] { return random = random * 1664525u + 1013904223u; };
     const int32_t id = static_cast<int32_t>(v);

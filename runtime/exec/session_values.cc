@@ -38,19 +38,11 @@ Tensor Session::tensor(int32_t value) const {
 
 bool Session::waits_for_updates(int32_t value, bool writes) const {
   const graph::JointGraph& joint = *plan().joint;
-  switch (joint.values[static_cast<size_t>(joint.storage(value))].role) {
-    case graph::Role::kInput:
-    case graph::Role::kOutput:
-    case graph::Role::kActivation:
-    case graph::Role::kBackward:
-      return false;
-    case graph::Role::kScratch:
-      return writes && !plan().updates_beside_backward() &&  // those updates have copies
-             std::any_of(joint.hypers.begin(), joint.hypers.end(),
-                         [&](const graph::HyperBlock& block) { return block.value == value; });
-    default:
-      return true;
-  }
+  if (graph::kind(joint.values[static_cast<size_t>(joint.storage(value))].role).is(graph::UPDATED))
+    return true;
+  return writes && !plan().updates_beside_backward() &&  // those updates have copies
+         std::any_of(joint.hypers.begin(), joint.hypers.end(),
+                     [&](const graph::HyperBlock& block) { return block.value == value; });
 }
 
 void* Session::address(int32_t value) const {

@@ -22,6 +22,13 @@ std::vector<bool> read_by(const graph::JointGraph& joint) {
   return read;
 }
 
+// What the host gives, and a checkpoint or every micro-batch: a cache begins with zeros.
+bool needs_numbers(graph::Role role) {
+  const graph::KindRow& kind = graph::kind(role);
+  return kind.is(graph::WRITTEN) &&
+         (kind.saved == graph::Saved::kAlways || kind.lifetime == graph::Lifetime::kMicroBatch);
+}
+
 template <class List, class Name>
 void tell(std::string& text, const List& missing, std::string_view one, std::string_view many,
           std::string_view remedy, const Name& name) {
@@ -38,21 +45,26 @@ void note_unwritten(Store& store) {
   for (LoadedPlan& of : store.plans) {
     const graph::JointGraph& joint = *of.plan->joint;
     const std::vector<bool> read = read_by(joint);
-    for (size_t v = 0; v < joint.values.size(); ++v)
-      if (read[v] && joint.values[v].role == graph::Role::kInput)
-        of.unwritten.push_back(static_cast<int32_t>(v));
-    for (const graph::ParameterSlot& slot : joint.parameters)  // of which programs share some or all
-      if (const std::string& name = name_of(joint, slot.value);
-          std::find(store.unwritten.begin(), store.unwritten.end(), name) == store.unwritten.end())
-        store.unwritten.push_back(name);
+    for (const graph::Resident& resident : joint.residents) {
+      if (!needs_numbers(resident.role)) continue;
+      const std::string& name = name_of(joint, resident.value);
+      if (!graph::kind(resident.role).is(graph::SHARED)) {
+        if (read[static_cast<size_t>(resident.value)]) of.unwritten.push_back(resident.value);
+      } else if (std::find(store.unwritten.begin(), store.unwritten.end(), name) == store.unwritten.end()) {
+        store.unwritten.push_back(name);  // programs share some or all
+      }
+    }
   }
 }
 
 void note_written(Store& store, LoadedPlan& of, int32_t value) {
   const graph::JointGraph& joint = *of.plan->joint;
   const graph::Role role = joint.values[static_cast<size_t>(value)].role;
-  if (role == graph::Role::kInput) std::erase(of.unwritten, value);
-  if (role == graph::Role::kParameter) std::erase(store.unwritten, name_of(joint, value));
+  if (!needs_numbers(role)) return;
+  if (graph::kind(role).is(graph::SHARED))
+    std::erase(store.unwritten, name_of(joint, value));
+  else
+    std::erase(of.unwritten, value);
 }
 
 void require_written(const Store& store, const LoadedPlan& of) {

@@ -39,6 +39,7 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     fuse_backward(builder);
     add_slots(builder, options.parameters);
     if (!options.optimizer.name.empty()) add_optimizer(builder, options.optimizer);
+    add_statistics(builder);
   } else {
     builder.joint.backward_begin = static_cast<int32_t>(builder.joint.ops().size());
     add_slots(builder, options.parameters);
@@ -52,14 +53,8 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     add_squares(builder);
   if (!options.deferred_updates.empty() && !options.fuse_update)
     defer_updates(builder, options.deferred_updates);
-  list_states(builder);
+  list_residents(builder);
   return std::make_shared<const JointGraph>(std::move(builder.joint));
-}
-
-int32_t JointGraph::low_of(int32_t parameter) const {
-  for (const ParameterSlot& slot : parameters)
-    if (slot.value == parameter) return slot.low;
-  return -1;
 }
 
 const Slices* JointGraph::slices_of(int32_t whole) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "runtime/graph/joint_builder.h"
 #include "runtime/graph/shapes.h"
@@ -12,6 +13,10 @@ namespace {
 
 using ops::Amp;
 using ops::OpCode;
+
+// By ValueKind.
+constexpr Role kRoleOf[] = {Role::kInput, Role::kParameter, Role::kActivation, Role::kStatistic,
+                            Role::kCache};
 
 class Forward {
  public:
@@ -26,7 +31,7 @@ class Forward {
     for (size_t v = 0; v < g.values().size(); ++v) {
       const Value& value = g.values()[v];
       if (value.kind == ValueKind::kActivation) continue;
-      const Role role = value.kind == ValueKind::kInput ? Role::kInput : Role::kParameter;
+      const Role role = kRoleOf[static_cast<size_t>(value.kind)];
       TensorDesc desc = value.desc;
       if (role == Role::kParameter && desc.dtype == DType::kF32 && desc.shape.rank >= 2 &&
           (wide_.empty() || !wide_[v]))
@@ -53,13 +58,30 @@ class Forward {
     needed_.assign(g.ops().size(), false);
     for (size_t i = g.ops().size(); i-- > 0;) {
       const Op& op = g.ops()[i];
-      bool any = ops::row(op.code).is(ops::EFFECT);
+      // Statistics move in training alone.
+      bool any = ops::row(op.code).is(ops::EFFECT) && (g.trains() || statistic_of(op) == kNone);
       for (ValueId v : op.out) any = any || (v != kNone && wanted[v]);
       needed_[i] = any;
       if (any)
         for (ValueId v : op.in)
           if (v != kNone) wanted[v] = true;
     }
+  }
+
+  static ValueId statistic_of(const Op& op) {
+    const int moved = ops::row(op.code).operand(ops::OperandRole::kMoved);
+    return moved < 0 ? kNone : op.in[static_cast<size_t>(moved)];
+  }
+
+  // What the op changes in place of making a value; -1: it makes one. A step's sum has no other maker.
+  int32_t changed(const Op& op, JointOp& node, const TensorDesc& sum) {
+    const int into = ops::row(op.code).operand(ops::OperandRole::kInto);
+    if (into >= 0)
+      return std::exchange(node.in[static_cast<size_t>(into)], -1);  // the output is what it reads
+    const ValueId statistic = statistic_of(op);
+    if (statistic == kNone) return -1;
+    return b_.add_value(cat(b_.forward.values()[statistic].name, "/sum"), sum, Role::kSum, statistic,
+                        op.region);
   }
 
   // dtype the float activations of this op are to have; nothing: as they come.
@@ -118,7 +140,14 @@ class Forward {
     if (dtype && row.has_attr("dtype") && descs[0].dtype == DType::kF32 && !node.attrs.has("dtype"))
       node.attrs.set("dtype", std::string(dtype_name(*dtype)));
     const std::vector<TensorDesc> out = infer_shapes(b_.forward, row, node.attrs, node.in, descs);
+    const int32_t resident = changed(op, node, out[0]);
+    if (resident >= 0 && row.outputs[0].accumulates) node.accumulates = node.first_writer = 1;
     for (size_t i = 0; i < op.out.size(); ++i) {
+      if (i == 0 && resident >= 0) {
+        if (op.out[i] != kNone) current_[op.out[i]] = resident;
+        node.out.push_back(resident);
+        continue;
+      }
       if (op.out[i] == kNone) {
         node.out.push_back(-1);
         continue;
@@ -148,14 +177,14 @@ class Forward {
     node.out = {b_.add_value(node.name, desc, Role::kActivation, from.source, from.region)};
     const int32_t id = node.out[0];
     b_.joint.ops().push_back(std::move(node));
-    casts_.emplace(key, id);
+    if (!kind(from.role).is(APPENDED)) casts_.emplace(key, id);  // of a cache, the next one may differ
     return id;
   }
 
   // Outputs get bytes of their own, which the host can read, even where they are a view of another value.
   void output(int32_t value) {
     for (int32_t v = value;; v = b_.joint.values[v].alias_of) {
-      if (!is_persistent(b_.joint.values[v].role)) b_.joint.values[v].role = Role::kOutput;
+      if (!kind(b_.joint.values[v].role).is(PERSISTS)) b_.joint.values[v].role = Role::kOutput;
       if (b_.joint.values[v].alias_of < 0) break;
     }
   }

@@ -1,6 +1,7 @@
 #include "runtime/graph/graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "runtime/base/text/name.h"
@@ -118,6 +119,48 @@ ValueId Graph::parameter(std::string name, TensorDesc desc, ParameterOptions opt
   return add_value(std::move(value));
 }
 
+ValueId Graph::resident(std::string name, ValueKind kind, TensorDesc desc, double fill) {
+  building();
+  require(kind == ValueKind::kStatistic || kind == ValueKind::kCache, Code::kInvalidArgument, "'", name,
+          "': a value that goes on from run to run is a statistic or a cache");
+  const std::string_view what = value_kind_name(kind);
+  check_given(*this, name, kind, what);
+  require(is_float(desc.dtype), Code::kInvalidArgument, what, " '", name, "' is ", dtype_name(desc.dtype),
+          "; it holds real numbers");
+  require(kind == ValueKind::kCache || desc.dtype == DType::kF32 || desc.dtype == DType::kF64,
+          Code::kInvalidArgument, "statistic '", name, "' is ", dtype_name(desc.dtype),
+          "; statistics are f32 (or f64)");
+  require(std::isfinite(fill), Code::kInvalidArgument, what, " '", name, "' begins as ", fill,
+          "; it must be finite");
+  desc.bytes();
+  room_for_values(name);
+  Value value;
+  value.name = std::move(name);
+  value.desc = desc;
+  value.kind = kind;
+  value.parameter = {.frozen = true, .decay = false, .init = Init::kConstant, .init_scale = fill};
+  value.region = open_.empty() ? -1 : open_.back();
+  return add_value(std::move(value));
+}
+
+// An op changes what was declared to be changed so, and no two move one statistic.
+void Graph::check_residents(const ops::OpRow& row, const std::vector<ValueId>& in) const {
+  for (size_t i = 0; i < in.size(); ++i) {
+    const ops::OperandRole role = row.inputs[i].role;
+    const bool moved = role == ops::OperandRole::kMoved;
+    if (in[i] == kNone || (!moved && role != ops::OperandRole::kInto)) continue;
+    const Value& value = values_[in[i]];
+    require(value.kind == (moved ? ValueKind::kStatistic : ValueKind::kCache), Code::kInvalidArgument,
+            row.name, ": '", value.name, "' is no ", moved ? "statistic" : "cache",
+            "; declare one as a resident");
+    for (const Op& op : ops_)
+      for (size_t k = 0; moved && k < op.in.size(); ++k)
+        require(op.in[k] != in[i] || ops::row(op.code).inputs[k].role != role, Code::kInvalidArgument,
+                row.name, ": '", op.name, "' moves '", value.name,
+                "' already; a statistic is moved by one op");
+  }
+}
+
 int Graph::custom(CustomOp op) {
   building();
   check_name(op.name, "custom op");
@@ -207,6 +250,7 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
             ": input '", row->inputs[i].name, "' is not a value of this graph");
     descs[i] = values_[in[i]].desc;
   }
+  check_residents(*row, in);
   node.code = row->code;
   node.attrs = std::move(attrs);
   // Stored and hashed as it is: as before the row had the operand.
@@ -216,7 +260,9 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
   }
   node.in = std::move(in);
   node.region = open_.empty() ? -1 : open_.back();
-  const std::vector<TensorDesc> out = infer_shapes(*this, *row, node.attrs, node.in, descs);
+  std::vector<TensorDesc> out = infer_shapes(*this, *row, node.attrs, node.in, descs);
+  if (row->operand(ops::OperandRole::kMoved) >= 0)
+    out.clear();  // sums of a step, which nobody reads in its midst
 
   const auto index = static_cast<int32_t>(ops_.size());
   node.name = cat(node.region < 0 ? "" : regions_[node.region].name + "/", name, "_", index);

@@ -22,7 +22,13 @@ inline constexpr int kMaxRegionDepth = 8;
 inline constexpr size_t kMaxValues = (1u << 20) - 64;
 inline constexpr size_t kMaxRegions = 20000;
 
-enum class ValueKind : uint8_t { kInput = 0, kParameter = 1, kActivation = 2 };
+enum class ValueKind : uint8_t { kInput = 0, kParameter = 1, kActivation = 2, kStatistic = 3, kCache = 4 };
+inline constexpr ValueKind kLastValueKind = ValueKind::kCache;
+
+constexpr std::string_view value_kind_name(ValueKind kind) {
+  constexpr std::string_view kNames[] = {"input", "parameter", "activation", "statistic", "cache"};
+  return kNames[static_cast<size_t>(kind)];
+}
 
 // How a parameter starts: constant `a`, normal(0, a), uniform(-a, a), normal(0, a) within two deviations, or a times a
 // matrix [first dimension, the others] of orthonormal rows or columns, whichever are fewer; drawn from (seed, parameter index).
@@ -88,6 +94,9 @@ class Graph {
   // ---- building: until freeze(); kWrongState afterwards. On an error the graph is as before the call.
   ValueId input(std::string name, TensorDesc desc);
   ValueId parameter(std::string name, TensorDesc desc, ParameterOptions options);
+  // A value that no gradient reaches and that goes on from run to run: kStatistic, which steps move (op running_mean), or
+  // kCache, which runs change (op append). Where a session is initialised it is `fill`.
+  ValueId resident(std::string name, ValueKind kind, TensorDesc desc, double fill = 0);
   // Adds an op by name. `in` may hold kNone for optional operands and may be shorter than the row. Returns
   // the outputs in row order, kNone for optional outputs this call does not make.
   std::vector<ValueId> op(std::string_view name, std::vector<ValueId> in, Attrs attrs = {});
@@ -137,6 +146,7 @@ class Graph {
   ValueId add_value(Value value);
   std::vector<std::string> gradient_notes(ValueId loss) const;
   void room_for_values(std::string_view what) const;  // for one more input, parameter or op
+  void check_residents(const ops::OpRow& row, const std::vector<ValueId>& in) const;
   [[noreturn]] void unknown_op(std::string_view name) const;
 
   std::vector<Value> values_;

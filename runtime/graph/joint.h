@@ -13,27 +13,10 @@
 
 #include "runtime/base/lane.h"
 #include "runtime/graph/graph.h"
+#include "runtime/graph/residents.h"
 #include "runtime/ops/optimizers.h"
 
 namespace cairn::graph {
-
-enum class Role : uint8_t {
-  kInput,       // written by the host before a micro-batch
-  kParameter,   // float32 master, or all there is of a weight: see JointOptions::parameters
-  kGradient,    // float32 sum over the effective batch
-  kOptimizer,   // moments
-  kLow,         // lower half of a parameter that is split
-  kPacked,      // a backend's form of a weight, made whenever that changed
-  kScratch,     // small persistent things: hyper-parameters, partial sums
-  kOutput,      // activation the host may read after a run
-  kActivation,  // forward values
-  kBackward,    // gradients of activations
-};
-inline constexpr std::string_view kRoleNames[] = {"input",      "parameter", "gradient", "optimizer",
-                                                  "low",        "packed",    "scratch",  "output",
-                                                  "activation", "backward"};
-// Everything but activations and backward values stays on the device.
-inline bool is_persistent(Role r) { return r < Role::kActivation; }
 
 struct JointValue {
   std::string name;
@@ -73,29 +56,12 @@ struct Phase {
 };
 // The phases of every joint graph, in order. A plan is made for kMicroBatch; between its runs, nothing but
 // persistent values lives.
-enum PhaseIndex : size_t { kRepack, kMicroBatch, kGradientNorm, kUpdate, kPhaseCount };
-
-// How long a state is of use.
-enum class Lifetime : uint8_t { kStep, kSession };
-
-// A persistent value that the host sees: what is saved, restored, counted. In the order of checkpoints.
-struct State {
-  std::string name;  // "h0.w", "h0.w/m", "h0.w/gradient"
-  int32_t value;
-  int32_t owner;      // index into JointGraph::parameters
-  Lifetime lifetime;  // kStep: it is saved in the middle of an effective batch only
-  bool splits;        // its parts may be brought to the device, updated and taken away one after the other
-  bool part =
-      false;  // of its owner: what is saved and counted is the two as one, the parameter as the graph has it
-};
+enum PhaseIndex : size_t { kRepack, kMicroBatch, kGradientNorm, kUpdate, kStatistics, kPhaseCount };
 
 struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   ValueId source = kNone;
   int32_t value = -1, gradient = -1;  // gradient -1: frozen or without a path
-  std::vector<int32_t> states;        // of its optimizer, in the order of the optimizer's row
-  int32_t low = -1;                   // >= 0: it is split, and this is its lower half
-  std::vector<int32_t> packed_weights;
-  int32_t hyper = -1;  // index into JointGraph::hypers; -1: never updated
+  int32_t hyper = -1;                 // index into JointGraph::hypers; -1: never updated
   // Where updates are fused into backward, float64: the gradient's sum of squares, after the step. `fused`:
   // this parameter is updated by an op of the backward part, and its gradient lives only until then.
   // The same with JointOptions::squares_in_backward, after the last micro-batch.
@@ -167,12 +133,12 @@ struct JointGraph {
   std::vector<JointValue> values;
   // kRepack: packed weights. kMicroBatch: forward then backward, in execution order. kGradientNorm: the sum
   // of squares of all gradients into `norm`. kUpdate: one op per parameter that has a gradient, in graph
-  // order.
+  // order. kStatistics: one op per statistic that the micro-batch sums up.
   std::vector<Phase> phases = standard_phases();
   int32_t backward_begin = 0;      // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;
-  std::vector<State> states;
+  std::vector<Resident> residents;  // by owner, those without one last; then by kind and value
   std::vector<ParameterGroup> groups;
   std::vector<HyperBlock> hypers;
   std::vector<UnpackedWeight> left_out;
@@ -199,8 +165,10 @@ struct JointGraph {
     while (values[value].alias_of >= 0) value = values[value].alias_of;
     return value;
   }
-  int32_t find(std::string_view name) const;     // -1 if there is none
-  int32_t low_of(int32_t parameter) const;       // its slot's `low`
+  int32_t find(std::string_view name) const;  // -1 if there is none
+  // Values of this kind that belong to a parameter: states in the order of the optimizer's row.
+  std::vector<int32_t> owned(int32_t parameter, Role role) const;
+  int32_t low_of(int32_t parameter) const;       // lower half of a value that is split; -1: it is not
   const Slices* slices_of(int32_t whole) const;  // nullptr: it is in one piece
 
  private:
@@ -208,7 +176,8 @@ struct JointGraph {
     return {{"repack", When::kWeightsDirty, Lane::kCompute, {}},
             {"micro-batch", When::kMicroBatch, Lane::kCompute, {}},
             {"gradient norm", When::kStep, Lane::kCompute, {}},
-            {"update", When::kStepIfFinite, Lane::kCompute, {}}};
+            {"update", When::kStepIfFinite, Lane::kCompute, {}},
+            {"statistics", When::kStepIfFinite, Lane::kCompute, {}}};
   }
 };
 

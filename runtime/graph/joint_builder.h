@@ -65,8 +65,10 @@ void defer_updates(JointBuilder& builder, const std::set<std::string>& names);
 void add_slots(JointBuilder& builder, DType parameters);
 // States, scratch, norm and updates of the optimizers.
 void add_optimizer(JointBuilder& builder, const OptimizerOptions& options);
-// Lists the states (JointGraph::states) of all values that persist; runs last, when these are known.
-void list_states(JointBuilder& builder);
+// Ops that move statistics, at the end of a step.
+void add_statistics(JointBuilder& builder);
+// Lists the residents of all values that persist; runs last, when these are known.
+void list_residents(JointBuilder& builder);
 
 // groups.cc: the groups with their hyper-parameters checked; by value of the graph, the group of a parameter.
 std::vector<ParameterGroup> make_groups(const OptimizerOptions& options);

@@ -18,22 +18,28 @@ void add_norm(JointGraph& joint, const ParameterSlot& slot) {
   joint.ops(kGradientNorm).push_back(std::move(op));
 }
 
+// What an update changes in addition to the parameter. low: -1 where it is not split.
+struct Updated {
+  std::vector<int32_t> states;
+  int32_t low = -1;
+};
+
 // stream: of random numbers, where the update rounds.
-void add_update(JointGraph& joint, const ParameterSlot& slot, uint32_t stream) {
+void add_update(JointGraph& joint, const ParameterSlot& slot, const Updated& updated, uint32_t stream) {
   const HyperBlock& hyper = joint.hypers[slot.hyper];
   const ParameterGroup& group = joint.groups[hyper.group];
   JointOp op;
   op.code = ops::OpCode::k_update;
   op.name = cat(group.optimizer->name, ' ', joint.values[slot.value].name);
   op.attrs = group.optimizer->attrs(group.hypers);
-  if (slot.low >= 0)
+  if (updated.low >= 0)
     op.attrs.set("split", int64_t{1});
   else if (joint.values[slot.value].desc != joint.values[slot.gradient].desc)
     op.attrs.set("rng", static_cast<int64_t>(stream));
   op.in = {slot.gradient, hyper.value};
   op.out = {slot.value};
-  op.out.insert(op.out.end(), slot.states.begin(), slot.states.end());
-  if (slot.low >= 0) op.out.push_back(slot.low);
+  op.out.insert(op.out.end(), updated.states.begin(), updated.states.end());
+  if (updated.low >= 0) op.out.push_back(updated.low);
   joint.ops(kUpdate).push_back(std::move(op));
 }
 
@@ -88,8 +94,8 @@ void add_slots(JointBuilder& builder, DType parameters) {
     if (auto it = gradient_of.find(slot.source); it != gradient_of.end()) slot.gradient = it->second;
     if (parameters == DType::kSplit && joint.values[v].desc.dtype == DType::kBF16) {
       const JointValue high = joint.values[v];
-      slot.low = builder.add_value(cat(high.name, "/low"), {DType::kSplit, high.desc.shape}, Role::kLow,
-                                   high.source, high.region);
+      builder.add_value(cat(high.name, "/low"), {DType::kSplit, high.desc.shape}, Role::kLow, high.source,
+                        high.region);
     }
     joint.parameters.push_back(std::move(slot));
   }
@@ -99,40 +105,18 @@ void add_optimizer(JointBuilder& builder, const OptimizerOptions& options) {
   JointGraph& joint = builder.joint;
   joint.groups = make_groups(options);
   const std::vector<int32_t> group_of = assign_groups(builder.forward, joint.groups, options.groups);
-  for (ParameterSlot& slot : joint.parameters)
-    if (slot.gradient >= 0) slot.states = add_states(builder, slot, joint.groups[group_of[slot.source]]);
+  std::unordered_map<ValueId, Updated> updated;  // by parameter
+  for (size_t v = 0; v < joint.values.size(); ++v)
+    if (joint.values[v].role == Role::kLow) updated[joint.values[v].source].low = static_cast<int32_t>(v);
+  for (const ParameterSlot& slot : joint.parameters)
+    if (slot.gradient >= 0)
+      updated[slot.source].states = add_states(builder, slot, joint.groups[group_of[slot.source]]);
   add_hypers(builder, group_of);
   joint.norm = builder.add_value("optimizer/norm", {DType::kF64, Shape{}}, Role::kScratch, kNone, -1);
   for (size_t p = 0; p < joint.parameters.size(); ++p) {
     if (joint.parameters[p].gradient < 0) continue;
     add_norm(joint, joint.parameters[p]);
-    add_update(joint, joint.parameters[p], parameter_stream(p));
-  }
-}
-
-void list_states(JointBuilder& builder) {
-  JointGraph& joint = builder.joint;
-  const auto add = [&](int32_t value, std::string_view suffix, size_t owner, Lifetime lifetime, bool splits) {
-    const std::string& parameter = builder.forward.values()[joint.parameters[owner].source].name;
-    joint.states.push_back({cat(parameter, suffix), value, static_cast<int32_t>(owner), lifetime, splits});
-  };
-  const auto elementwise = [&](const ParameterSlot& slot) {
-    return slot.hyper >= 0 &&
-           joint.groups[joint.hypers[slot.hyper].group].optimizer->is(ops::UPDATE_ELEMENTWISE);
-  };
-  for (size_t p = 0; p < joint.parameters.size(); ++p) {
-    const ParameterSlot& slot = joint.parameters[p];
-    add(slot.value, "", p, Lifetime::kSession, false);
-    for (const int32_t state : slot.states) {
-      const std::string& name = joint.values[state].name;
-      add(state, std::string_view(name).substr(name.rfind('/')), p, Lifetime::kSession, elementwise(slot));
-    }
-    if (slot.low >= 0) {
-      add(slot.low, "/low", p, Lifetime::kSession, elementwise(slot));
-      joint.states.back().part = true;
-    }
-    if (slot.gradient >= 0 && joint.values[slot.gradient].role == Role::kGradient)
-      add(slot.gradient, "/gradient", p, Lifetime::kStep, false);
+    add_update(joint, joint.parameters[p], updated[joint.parameters[p].source], parameter_stream(p));
   }
 }
 

@@ -60,8 +60,6 @@ void add_packed_weights(JointBuilder& builder, const JointOptions& options) {
               for (JointOp& update : joint.ops(kUpdate))
                 if (update.out[update_op::kParameter] == weight)
                   update.attrs.set("packed_dtype", std::string(dtype_name(x.dtype)));
-            for (ParameterSlot& slot : joint.parameters)
-              if (slot.value == weight) slot.packed_weights.push_back(packed_weight.value);
           }
         }
         packed_weights.emplace(key, packed_weight);

@@ -257,18 +257,21 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
   std::vector<float> wide;
   Digest digest;
   const Piece piece = make_piece();
-  for (const graph::ParameterSlot& slot : joint.parameters) {
-    const std::string& name = joint.forward->values()[slot.source].name;
+  for (const graph::Resident& resident : joint.residents) {
+    // Of what is always saved, optimizer state is no part of a model.
+    if (resident.saved != graph::Saved::kAlways || !graph::kind(resident.role).is(graph::WRITTEN)) continue;
+    const std::string& name = resident.name;
     const TensorInfo* tensor = impl_->find(name);
     if (tensor == nullptr) {
       missing.push_back(name);
       continue;
     }
-    const TensorDesc desc = session.saved(slot.value);
-    require(tensor->desc == desc || converts(tensor->desc, desc), Code::kInvalidArgument, "parameter '", name,
-            "' is ", to_string(desc), " in the session and ", to_string(tensor->desc), " in the checkpoint");
+    const TensorDesc desc = session.saved(resident.value);
+    require(tensor->desc == desc || converts(tensor->desc, desc), Code::kInvalidArgument,
+            graph::kind(resident.role).name, " '", name, "' is ", to_string(desc), " in the session and ",
+            to_string(tensor->desc), " in the checkpoint");
     impl_->verify(*tensor, digest, piece.get());
-    found.emplace_back(slot.value, tensor);
+    found.emplace_back(resident.value, tensor);
     if (tensor->desc != desc)  // all memory is there before anything is written
       wide.reserve(static_cast<size_t>(
           std::min(kPieceBytes / dtype_bytes(tensor->desc.dtype), tensor->desc.shape.elements())));

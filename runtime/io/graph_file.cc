@@ -71,7 +71,7 @@ Parts read_parts(const fb::GraphFile& file, Budget& budget) {
     graph::Value value;
     value.name = text_of(from.name(), budget);
     value.desc = desc_of(from.dtype(), from.shape(), budget);
-    require(from.kind() <= static_cast<uint8_t>(ValueKind::kActivation) &&
+    require(from.kind() <= static_cast<uint8_t>(graph::kLastValueKind) &&
                 from.init() <= static_cast<uint8_t>(graph::kLastInit),
             Code::kCorruptFile, budget.what(), ": value '", value.name, "' is of an unknown kind");
     value.kind = static_cast<ValueKind>(from.kind());
@@ -155,11 +155,15 @@ class Replay {
           graph_->input(name, value.desc);
         } else {
           enter(value.region);
-          graph_->parameter(name, value.desc, value.parameter);
+          if (value.kind == ValueKind::kParameter)
+            graph_->parameter(name, value.desc, value.parameter);
+          else
+            graph_->resident(name, value.kind, value.desc, value.parameter.init_scale);
         }
       }
     }
-    require(op == parts_.ops.size() && graph_->values().size() == parts_.values.size(), Code::kCorruptFile,
+    while (op < parts_.ops.size()) add(parts_.ops[op++]);  // those that make no value
+    require(graph_->values().size() == parts_.values.size(), Code::kCorruptFile,
             "ops and values do not match: ", parts_.ops.size(), " ops, ", parts_.values.size(), " values");
     enter(-1);
     while (graph_->regions().size() < parts_.regions.size()) begin_next();

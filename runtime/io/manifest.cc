@@ -231,9 +231,9 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
 
 std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients) {
   std::vector<Slot> slots;
-  for (const graph::State& state : joint.states)
-    if (!state.part && (gradients || state.lifetime == graph::Lifetime::kSession))
-      slots.push_back({state.name, state.value});
+  for (const graph::Resident& resident : joint.residents)
+    if (resident.saved == graph::Saved::kAlways || (gradients && resident.saved == graph::Saved::kInStep))
+      slots.push_back({resident.name, resident.value});
   return slots;
 }
 

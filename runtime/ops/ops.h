@@ -70,6 +70,8 @@ enum class OperandRole : uint8_t {
   kState,   // "state" (outputs): read and written in place
   kAddend,  // "addend": added to output 0, and optional; an addition that follows may hand its other operand
             // in
+  kInto,    // "into": a cache, which output 0 is after the op has changed it
+  kMoved,   // "moved": a statistic, which the end of a step moves by what output 0 sums up until then
   kArgument,  // "argument": output 0 is multiplied by an activation's derivative there; optional as well
 };
 
@@ -140,6 +142,7 @@ struct OpRow {
 
   bool is(Trait t) const { return traits & t; }
   bool has_attr(std::string_view name) const;
+  int operand(OperandRole role) const;  // the first input of the role; -1: there is none
 };
 
 const OpRow& row(OpCode code);

@@ -22,6 +22,8 @@ constexpr RoleWord kRoles[] = {{"weight", OperandRole::kWeight},
                                {"index", OperandRole::kIndex},
                                {"state", OperandRole::kState},
                                {"addend", OperandRole::kAddend},
+                               {"into", OperandRole::kInto},
+                               {"moved", OperandRole::kMoved},
                                {"argument", OperandRole::kArgument}};
 
 void set_role(Operand& operand, std::string_view word) {
@@ -144,6 +146,12 @@ bool OpRow::has_attr(std::string_view wanted) const {
   return false;
 }
 
+int OpRow::operand(OperandRole role) const {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].role == role) return static_cast<int>(i);
+  return -1;
+}
+
 std::vector<PackedUse> packed_uses(const OpRow& row) {
   std::vector<PackedUse> uses;
   for (size_t i = row.inputs.size(); i-- > 0;)
@@ -160,7 +168,8 @@ std::optional<Lookup> lookup(const OpRow& row) {
   bool any = false;
   for (size_t i = 0; i < row.inputs.size(); ++i) {
     if (row.inputs[i].role == OperandRole::kIndex) found.numbers = i, any = true;
-    if (row.inputs[i].role == OperandRole::kWeight) found.table = i, found.axis = 0;
+    if (row.inputs[i].role == OperandRole::kWeight || row.inputs[i].role == OperandRole::kInto)
+      found.table = i, found.axis = 0;
   }
   return any ? std::optional(found) : std::nullopt;
 }

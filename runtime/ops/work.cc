@@ -46,6 +46,9 @@ Work work_lookup(const OpRow&, Descs in, Descs out, const Attrs*) {
   return {0, bytes(in.subspan(1)) + 2 * bytes(out)};
 }
 
+// The rows alone, whatever the length of the cache.
+Work work_append(const OpRow&, Descs in, Descs, const Attrs*) { return {0, 2 * bytes(in.subspan(1))}; }
+
 Work work_linear(const OpRow& row, Descs in, Descs out, const Attrs*) {
   return {2 * elements(out, 0) * last(in[0]) + kPerElement * elements(out, 1), traffic(row, in, out)};
 }

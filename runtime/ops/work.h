@@ -8,6 +8,7 @@ namespace cairn::ops {
 using Descs = std::span<const TensorDesc>;
 
 Work work_lookup(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_append(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_linear(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_matmul(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_linear_grad_input(const OpRow& row, Descs in, Descs out, const Attrs* attrs);

@@ -1,4 +1,4 @@
-// Parameters as a whole: how they start, and their digest.
+// Parameters as a whole: how they, statistics and caches start, and the digest of parameters.
 #include <xxhash.h>
 
 #include <cmath>
@@ -106,6 +106,9 @@ void store(const double* wide, int64_t count, DType dtype, int64_t at, char* out
   } else if (dtype == DType::kBF16) {
     for (int64_t k = 0; k < count; ++k)
       reinterpret_cast<bf16*>(out)[at + k] = to_bf16(static_cast<float>(wide[k]));
+  } else if (dtype == DType::kF16) {
+    for (int64_t k = 0; k < count; ++k)
+      reinterpret_cast<f16*>(out)[at + k] = to_f16(static_cast<float>(wide[k]));
   } else {
     std::memcpy(out + at * dtype_bytes(dtype), wide, static_cast<size_t>(count) * sizeof(double));
   }
@@ -170,26 +173,36 @@ int threads_for(const device::DeviceInfo& info) {
   return info.host_reaches ? std::max(1, info.threads) : usable_processors();
 }
 
+// Values that have numbers before the first run and keep them: of the kinds that the host writes, those that outlive a
+// micro-batch. Parameters come first, in the order of the graph.
+std::vector<int32_t> started(const graph::JointGraph& joint) {
+  std::vector<int32_t> values;
+  for (const graph::Resident& resident : joint.residents)
+    if (graph::kind(resident.role).is(graph::WRITTEN) && resident.lifetime == graph::Lifetime::kSession)
+      values.push_back(resident.value);
+  return values;
+}
+
 }  // namespace
 
 void initialise(engine::Session& session, uint64_t seed) {
   const graph::JointGraph& joint = *session.plan().joint;
   const int threads = threads_for(session.device().info());
   int64_t most = 0;  // bytes: all memory is there before anything is written
-  for (const graph::ParameterSlot& slot : joint.parameters) {
-    const TensorDesc desc = session.saved(slot.value);
+  for (const int32_t value : started(joint)) {
+    const TensorDesc desc = session.saved(value);
     most = std::max(most, std::min(kPiece * threads, desc.shape.elements()) * dtype_bytes(desc.dtype));
   }
   std::vector<double> storage(static_cast<size_t>((most + 7) / 8));  // aligned for all types
   char* const out = reinterpret_cast<char*>(storage.data());
   uint32_t index = 0;
-  for (const graph::ParameterSlot& slot : joint.parameters) {
-    const graph::Value& source = joint.forward->values()[slot.source];
-    const TensorDesc desc = session.saved(slot.value);
+  for (const int32_t value : started(joint)) {
+    const graph::Value& source = joint.forward->values()[joint.values[value].source];
+    const TensorDesc desc = session.saved(value);
     const RandomKey key{seed, ~uint64_t{0}, 0, index++};
     if (source.parameter.init == graph::Init::kOrthogonal) {
       const std::vector<char> whole = orthogonal(source.parameter, desc, key, threads);
-      session.write_saved(slot.value, 0, whole.data(), static_cast<int64_t>(whole.size()));
+      session.write_saved(value, 0, whole.data(), static_cast<int64_t>(whole.size()));
       continue;
     }
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
@@ -199,7 +212,7 @@ void initialise(engine::Session& session, uint64_t seed) {
         const int64_t at = i * kPiece;
         fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
       });
-      session.write_saved(slot.value, begin * width, out, count * width);
+      session.write_saved(value, begin * width, out, count * width);
     }
   }
   session.parameters_changed();
@@ -212,8 +225,8 @@ std::string parameter_digest(const engine::Session& session) {
   XXH3_128bits_reset(state.get());
   constexpr int64_t kPiece = 1 << 20;
   const auto piece = std::make_unique_for_overwrite<char[]>(kPiece);
-  for (const graph::State& stored : joint.states) {
-    if (joint.values[stored.value].role != graph::Role::kParameter) continue;
+  for (const graph::Resident& stored : joint.residents) {
+    if (stored.role != graph::Role::kParameter) continue;
     const int64_t bytes = session.saved(stored.value).bytes();
     for (int64_t begin = 0; begin < bytes; begin += kPiece) {
       const int64_t count = std::min(kPiece, bytes - begin);

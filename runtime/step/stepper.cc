@@ -158,7 +158,8 @@ Report Stepper::finish(Report report) {
   } else {
     // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
-    if (!joint.ops(graph::kUpdate).empty() || joint.updates_deferred) {
+    if (!joint.ops(graph::kUpdate).empty() || !joint.ops(graph::kStatistics).empty() ||
+        joint.updates_deferred) {
       write_hypers(*session_, state_.groups, point, state_.updates + 1, clip / divisor / loss_scale());
       const engine::RunReport update = session_->update({.seed = o.seed, .step = state_.step, .micro = 0});
       report.stall_seconds += update.stall_seconds;

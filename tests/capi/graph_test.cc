@@ -215,6 +215,22 @@ TEST_F(GraphTest, FrozenIsFrozen) {
                  failure, {"frozen"});
 }
 
+TEST_F(GraphTest, Residents) {
+  const auto mean = graph.resident("mean", {4}, CAIRN_RESIDENT_STATISTIC, 0.5);
+  const auto cache = graph.resident("cache", {8, 4}, CAIRN_RESIDENT_CACHE, 0, CAIRN_BF16);
+  EXPECT_EQ(graph.info(mean).kind, static_cast<uint32_t>(CAIRN_RESIDENT_STATISTIC));
+  EXPECT_EQ(graph.info(cache).kind, static_cast<uint32_t>(CAIRN_RESIDENT_CACHE));
+  EXPECT_EQ(graph.info(cache).bytes, 64u);
+  const auto x = graph.input("x", {2, 4});
+  EXPECT_EQ(op("running_mean", {x, mean}), CAIRN_STATUS_OK);
+  EXPECT_EQ(out, 0u) << "it makes no value";
+  expect_failure(op("running_mean", {x, cache}), CAIRN_STATUS_INVALID_ARGUMENT, failure);
+  const int64_t dims[] = {4};
+  const cairn_tensor_desc_t desc = {"other", dims, 1, CAIRN_F32};
+  expect_failure(cairn_graph_resident(graph.get(), &desc, 1, 0, &out, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"'other'", "kind is 1", "CACHE"});
+}
+
 TEST_F(GraphTest, TableOfValues) {
   const auto x = graph.input("x", {8, 4});
   const char* borrowed = graph.info(x).name;

@@ -224,6 +224,21 @@ inline void add_comparisons(std::vector<Direct>& to) {
   to.push_back({"cast", {loss}, {scalar}, word("dtype", "f32")});
 }
 
+// Ops on values that outlive a run: no gradient comes through them.
+inline void add_residents(std::vector<Direct>& to) {
+  for (const DType t : kKernelTypes)
+    for (const int64_t c : {1, 7, 33, 300}) {
+      const TensorDesc x{t, {3, 11, c}, 0}, mean{DType::kF32, {c}, 0}, sums{DType::kF64, {c + 1}, 0},
+          rows{t, {2, 3, c}, 0}, at{DType::kI32, {1}, 0};
+      to.push_back({"running_mean", {x, mean}, {sums}, {}});
+      to.push_back({"move_mean", {sums}, {mean}, with("momentum", 0.3)});
+      for (const DType of_cache : {t, DType::kF32}) {
+        const TensorDesc cache{of_cache, {8, 3, c}, 0};
+        to.push_back({"append", {cache, rows, at}, {cache}, {}, {}, 8});
+      }
+    }
+}
+
 // Ops that no graph of a case holds, on operands drawn here.
 inline std::vector<Direct> direct_cases() {
   std::vector<Direct> list;
@@ -241,6 +256,7 @@ inline std::vector<Direct> direct_cases() {
       }
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   add_comparisons(list);
+  add_residents(list);
   for (const UpdateKind& kind : update_kinds())
     for (const TensorDesc& x : update_tensors(kind)) list.push_back(update_call(kind, x, false));
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
@@ -281,7 +297,8 @@ inline void check_direct(Harness& harness, const Direct& d) {
   for (size_t i = 0; i < d.hyper.size(); ++i) set(in[1], static_cast<int64_t>(i), d.hyper[i]);
   const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1};
   const std::string optimizer = d.attrs.word("optimizer");
-  harness.check(s, in, {}, !d.hyper.empty(), cat(d.op, ' ', optimizer, ' ', to_string(d.out[0])));
+  const bool updates = ops::find(d.op)->outputs[0].role == ops::OperandRole::kState;
+  harness.check(s, in, {}, updates, cat(d.op, ' ', optimizer, ' ', to_string(d.out[0])));
 }
 
 // Weights of a vocabulary in parts, in training and in forward graphs. The terms of a block that is not full are each backend's

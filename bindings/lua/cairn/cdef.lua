@@ -131,6 +131,10 @@ typedef struct cairn_parameter_options {
  cairn_status_t cairn_graph_parameter(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
  const cairn_parameter_options_t* options,
  cairn_value_t* out_value, cairn_error_t* error);
+enum { CAIRN_RESIDENT_STATISTIC = 3, CAIRN_RESIDENT_CACHE = 4 };
+ cairn_status_t cairn_graph_resident(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
+ uint32_t kind, double fill, cairn_value_t* out_value,
+ cairn_error_t* error);
  cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_value_t* inputs,
  size_t input_count, const cairn_attr_t* attrs, size_t attr_count,
  cairn_value_t* out_values, size_t out_count,

@@ -222,7 +222,7 @@ core.DTYPES = { f32 = 0, bf16 = 1, f16 = 2, f64 = 3, i32 = 4, i64 = 5, u8 = 6 }
 core.DTYPE_NAMES = {}
 for name, number in pairs(core.DTYPES) do core.DTYPE_NAMES[number] = name end
 
-local KINDS = { [0] = "input", "parameter", "activation" }
+local KINDS = { [0] = "input", "parameter", "activation", "statistic", "cache" }
 -- {name, shape, dtype, kind, bytes} of the value that fill(info) tells of, or nil, err.
 function core.value_info(fill)
   local info = ffi.new("cairn_value_info_t", { ffi.sizeof("cairn_value_info_t") })

@@ -104,6 +104,19 @@ function Graph:parameter(name, dims, options)
   return value_of(self, out[0])
 end
 
+local function resident(self, kind, name, dims, options)
+  local tensor = describe(name, dims, options and options.dtype, 3)
+  local out = ffi.new("cairn_value_t[1]")
+  build(C.cairn_graph_resident(self:raw(), tensor.desc, kind, options and options.fill or 0, out, core.raw_error), 3)
+  return value_of(self, out[0])
+end
+-- What keeps its numbers from run to run: a statistic is moved by steps (op "running_mean") and saved, a cache is
+-- changed by runs (op "append"). options: fill (the number it begins with), dtype.
+function Graph:statistic(name, dims, options)
+  return (resident(self, C.CAIRN_RESIDENT_STATISTIC, name, dims, options))
+end
+function Graph:cache(name, dims, options) return (resident(self, C.CAIRN_RESIDENT_CACHE, name, dims, options)) end
+
 local function pack_attr(slot, name, value, anchors, level)
   slot.name = name
   if type(value) == "boolean" then value = value and 1 or 0 end

@@ -261,6 +261,15 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_parameter(cairn_graph_t* gr
                                                                const cairn_parameter_options_t* options,
                                                                cairn_value_t* out_value, cairn_error_t* error);
 
+enum { CAIRN_RESIDENT_STATISTIC = 3, CAIRN_RESIDENT_CACHE = 4 };
+/* A value that keeps its numbers from run to run and gets no gradient. kind: CAIRN_RESIDENT_*. An applied step moves a
+ * STATISTIC (op running_mean), float32 or float64; evaluation and skipped steps do not. Checkpoints hold it. A run changes a
+ * CACHE (op append), of any real dtype; no checkpoint holds it. cairn_session_initialise makes it `fill` everywhere; hosts read
+ * and write it as they do parameters. errors: WRONG_STATE (frozen graph). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_resident(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
+                                                              uint32_t kind, double fill, cairn_value_t* out_value,
+                                                              cairn_error_t* error);
+
 /* Adds an op by name. inputs: in the order of the op's row; 0 for an optional one left out; trailing ones may be missing.
  * out_values has room for out_count values; missing outputs are 0; fewer than the op makes may be asked for. Shapes,
  * dtypes and attributes are checked now: INVALID_ARGUMENT names op, operand and both shapes, NOT_FOUND an unknown op.
@@ -374,7 +383,7 @@ typedef struct cairn_value_info {
   int64_t dims[8];
   uint32_t rank;
   uint32_t dtype;
-  uint32_t kind;     /* 0 input, 1 parameter, 2 activation */
+  uint32_t kind;     /* 0 input, 1 parameter, 2 activation, 3 statistic, 4 cache */
   cairn_region_t region;
   uint64_t bytes;
 } cairn_value_info_t;
@@ -626,7 +635,7 @@ typedef struct cairn_plan_value_t {
   const char* name;     /* borrowed from the plan, as all texts here */
   const char* region;   /* "" outside */
   const char* reason;
-  const char* category; /* parameter, gradient, optimizer, packed, input, output, scratch, activation, backward */
+  const char* category; /* parameter, optimizer, low, packed, gradient, statistic, sum, cache, scratch, input, output, activation, backward */
   uint64_t bytes;
   int64_t offset_bytes; /* in the device arena, of its first residency; -1: it lives in a tier */
   uint32_t decision;    /* CAIRN_DECISION_* */

@@ -20,11 +20,6 @@ int64_t aligned(const Lowered& plan, int32_t value) {
   return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
 }
 
-bool may_leave(Role role) {
-  return role == Role::kParameter || role == Role::kPacked || role == Role::kGradient ||
-         role == Role::kOptimizer || role == Role::kLow;
-}
-
 // All slices of a weight live in one tier, where they make up the weight. False: no tier has room for one of the
 // weights.
 bool give_slices_homes(Lowered& plan, std::vector<int64_t>& room) {
@@ -99,7 +94,8 @@ std::optional<Lowered> find_residencies(Lowered plan) {
   std::vector<size_t> leaving;
   for (size_t v = 0; v < plan.problem_value.size(); ++v) {
     const int32_t stored = plan.problem_value[v];
-    if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
+    if (stored < 0 || joint.values[v].alias_of >= 0 || !graph::kind(joint.values[v].role).is(graph::LEAVES))
+      continue;
     const plan::Value& value = problem.values[at(stored)];
     if (value.persistent && used[at(stored)] && value.bytes >= kPageBytes) leaving.push_back(v);
   }
@@ -283,7 +279,7 @@ bool streams_in_parts(const Lowered& plan, const JointOp& update) {
   if (!ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE)) return false;
   for (const int32_t state : states_of(update)) {
     if (plan.where(state, Point::kDeviceUpdate).on_device()) return false;
-    for (const graph::State& known : plan.joint->states)
+    for (const graph::Resident& known : plan.joint->residents)
       if (known.value == state && !known.splits) return false;
   }
   return true;

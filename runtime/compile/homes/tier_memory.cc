@@ -7,20 +7,10 @@ namespace {
 
 using graph::Role;
 
-// The category of a resident's bytes; nullptr: no value of this role lives in a tier.
-int64_t* category(CompiledPlan::Memory& memory, Role role) {
-  switch (role) {
-    case Role::kParameter:
-    case Role::kLow:
-    case Role::kPacked:
-      return &memory.parameters;
-    case Role::kGradient:
-      return &memory.gradients;
-    case Role::kOptimizer:
-      return &memory.optimizer;
-    default:
-      return nullptr;
-  }
+// The entry of a resident's bytes. Only kinds that may leave the device have values in a tier.
+int64_t& category(CompiledPlan::Memory& memory, Role role, const std::string& name) {
+  require(graph::kind(role).is(graph::LEAVES), Code::kInternal, "'", name, "' lives in a tier");
+  return memory.of(graph::kind(role).counted);
 }
 
 // Counts the problem's values that live in the tier, each once, by the role of what is stored there.
@@ -30,9 +20,7 @@ void count_homes(const CompiledPlan& plan, Tier tier, CompiledPlan::Memory& memo
   const auto count = [&](int32_t value, Role role) {
     if (value < 0 || counted[at(value)] || !values[at(value)].at_home()) return;
     if (plan.link_tier[at(values[at(value)].home)] != tier) return;
-    int64_t* bytes = category(memory, role);
-    require(bytes != nullptr, Code::kInternal, "'", values[at(value)].name, "' lives in a tier");
-    *bytes += values[at(value)].bytes;
+    category(memory, role, values[at(value)].name) += values[at(value)].bytes;
     counted[at(value)] = true;
   };
   for (size_t e = 0; e < plan.layout_value.size(); ++e)
@@ -82,9 +70,7 @@ CompiledPlan::Memory tier_memory(const CompiledPlan& plan, Tier tier) {
     const graph::JointValue& stored = plan.joint->values[at(value)];
     if (place.tier != tier || stored.role == Role::kOptimizer) continue;
     if (plan.joint->slices_of(value) != nullptr) continue;  // its slices are counted
-    int64_t* bytes = category(memory, stored.role);
-    require(bytes != nullptr, Code::kInternal, "'", stored.name, "' lives in a tier");
-    *bytes += align_up(stored.desc.bytes(), kAlignment);
+    category(memory, stored.role, stored.name) += align_up(stored.desc.bytes(), kAlignment);
     state += align_up(stored.desc.bytes(), kAlignment);
   }
   memory.optimizer = plan.offloaded_bytes[static_cast<size_t>(tier)] - state;

@@ -19,6 +19,7 @@ Program repack_program(const Placed& plan, KernelMaker& maker, const Room& room)
 // Packs weights where one of the two streams.
 Program fetched_repack_program(const Placed& plan, KernelMaker& maker, const Room& room);
 Program norm_program(const Placed& plan, KernelMaker& maker, const Room& room);
+Program statistics_program(const Placed& plan, KernelMaker& maker, const Room& room);
 // Updates with no copy between them are one launch where the backend has that. It also packs the weights, or ops
 // right after it do: after an update all packed weights are fresh.
 Program update_program(const Placed& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces);

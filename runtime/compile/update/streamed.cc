@@ -40,7 +40,7 @@ std::vector<size_t> first_readers(const plan::Problem& problem) {
 
 std::vector<bool> splitting(const graph::JointGraph& joint) {
   std::vector<bool> splits(joint.values.size());
-  for (const graph::State& state : joint.states) splits[at(state.value)] = state.splits;
+  for (const graph::Resident& state : joint.residents) splits[at(state.value)] = state.splits;
   return splits;
 }
 

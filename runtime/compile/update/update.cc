@@ -279,6 +279,7 @@ CompiledPlan assemble(Planned planned, device::Device& device) {
   plan.program(graph::kRepack) = repack_program(plan, maker, room);
   plan.fetched_repack = fetched_repack_program(plan, maker, room);
   plan.program(graph::kGradientNorm) = norm_program(plan, maker, room);
+  plan.program(graph::kStatistics) = statistics_program(plan, maker, room);
   const bool deferred = !plan.host_updated.empty() && !plan.updates_beside_backward();
   (deferred ? plan.beside_host_updates : plan.program(graph::kUpdate)) =
       update_program(plan, maker, room, std::move(pieces.device));

@@ -124,7 +124,7 @@ TEST(CudaUpdate, ChangesNoBitFusedIntoBackward) {
     session.read(plan->joint->weight, &weight, sizeof weight);
     fill(session);
     for (const graph::ParameterSlot& slot : plan->joint->parameters)
-      for (const int32_t moment : slot.states) {
+      for (const int32_t moment : plan->joint->owned(slot.value, graph::Role::kOptimizer)) {
         const std::vector<char> zero(bytes_of(session, moment).size());
         session.write(moment, zero.data(), static_cast<int64_t>(zero.size()));
       }

@@ -37,12 +37,12 @@ TEST(Lower, MakesAProblemThatTellsTheTruth) {
       EXPECT_EQ(plan->problem_value[v], -1);
     } else if (plan->problem_value[v] >= 0) {
       const plan::Value& lowered = p.values[static_cast<size_t>(plan->problem_value[v])];
-      EXPECT_EQ(lowered.persistent, graph::is_persistent(value.role)) << value.name;
+      EXPECT_EQ(lowered.persistent, graph::kind(value.role).is(graph::PERSISTS)) << value.name;
       EXPECT_GE(lowered.bytes, value.desc.bytes());
       EXPECT_EQ(lowered.bytes % 64, 0);
       EXPECT_LT(lowered.bytes - value.desc.bytes(), 64);
     } else {
-      EXPECT_FALSE(graph::is_persistent(value.role)) << value.name;
+      EXPECT_FALSE(graph::kind(value.role).is(graph::PERSISTS)) << value.name;
     }
   }
 }

@@ -78,7 +78,8 @@ inline void give(Session& s, const PartsModel& m, uint32_t seed) {
 inline Result seen(const Session& s) {
   Result found;
   const graph::JointGraph& joint = *s.plan().joint;
-  for (const graph::State& state : joint.states) found[state.name] = bytes_of(s, state.value);
+  for (const graph::Resident& state : joint.residents)
+    if (state.saved != graph::Saved::kNever) found[state.name] = bytes_of(s, state.value);
   for (size_t v = 0; v < joint.values.size(); ++v)
     if (joint.values[v].role == graph::Role::kOutput)
       found[joint.values[v].name] = bytes_of(s, static_cast<int32_t>(v));

@@ -106,9 +106,11 @@ inline Result packed_weights_of(const Session& session) { return values_of(sessi
 inline bool packed_behind_parts(const CompiledPlan& plan) {
   const auto& slots = plan.joint->parameters;
   return std::any_of(slots.begin(), slots.end(), [&](const graph::ParameterSlot& slot) {
-    if (slot.packed_weights.empty() || slot.states.empty() || plan.offloaded.contains(slot.value))
+    const std::vector<int32_t> states = plan.joint->owned(slot.value, graph::Role::kOptimizer);
+    if (states.empty() || plan.joint->owned(slot.value, graph::Role::kPacked).empty() ||
+        plan.offloaded.contains(slot.value))
       return false;
-    const auto moment = plan.offloaded.find(slot.states[0]);
+    const auto moment = plan.offloaded.find(states[0]);
     return moment != plan.offloaded.end() && moment->second.extents.size() > 1;
   });
 }

@@ -31,7 +31,7 @@ std::shared_ptr<Graph> tied_model(bool frozen_table = false) {
 void check_order(const JointGraph& joint) {
   std::set<int32_t> ready, first;
   for (size_t v = 0; v < joint.values.size(); ++v)
-    if (is_persistent(joint.values[v].role) && joint.values[v].role != Role::kOutput)
+    if (kind(joint.values[v].role).is(PERSISTS) && joint.values[v].role != Role::kOutput)
       ready.insert(static_cast<int32_t>(v));
   auto is_ready = [&](int32_t v) { return ready.contains(v) || ready.contains(joint.storage(v)); };
   for (size_t i = 0; i < joint.ops().size(); ++i) {
@@ -278,10 +278,7 @@ TEST(Derive, PacksMayBeLeftOut) {
   ASSERT_EQ(joint->plain_uses.size(), 1u);
   EXPECT_EQ(&joint->ops()[joint->plain_uses[0].op], linear);
   EXPECT_EQ(joint->plain_uses[0].operand, 1);
-  for (const ParameterSlot& slot : joint->parameters)
-    if (joint->values[slot.value].name == weight) {
-      EXPECT_EQ(slot.packed_weights.size(), 1u);
-    }
+  EXPECT_EQ(joint->owned(joint->find(weight), Role::kPacked).size(), 1u);
 
   // The loss's gradient takes the weight for its first product packed only beside the pack of its second.
   const JointOp* fused = find(*all, OpCode::k_linear_cross_entropy_grad);

@@ -31,7 +31,8 @@ TEST(Optimizer, OneNormAndOneUpdatePerTrainedParameterInGraphOrder) {
   size_t i = 0;
   for (const ParameterSlot& slot : joint->parameters) {
     if (slot.gradient < 0) continue;
-    ASSERT_EQ(slot.states.size(), 2u);
+    const std::vector<int32_t> own = joint->owned(slot.value, Role::kOptimizer);
+    ASSERT_EQ(own.size(), 2u);
     const JointOp &norm = joint->ops(kGradientNorm).at(i), &update = joint->ops(kUpdate).at(i);
     EXPECT_EQ(norm.code, OpCode::k_sum_squares);
     EXPECT_EQ(norm.in, std::vector<int32_t>{slot.gradient});
@@ -42,7 +43,7 @@ TEST(Optimizer, OneNormAndOneUpdatePerTrainedParameterInGraphOrder) {
     EXPECT_EQ(update.code, OpCode::k_update);
     EXPECT_EQ(update.in, (std::vector<int32_t>{slot.gradient, joint->hypers[decay ? 1 : 0].value}));
     EXPECT_EQ(update.attrs.word("optimizer"), "adamw");
-    EXPECT_EQ(update.out, (std::vector<int32_t>{slot.value, slot.states[0], slot.states[1]}));
+    EXPECT_EQ(update.out, (std::vector<int32_t>{slot.value, own[0], own[1]}));
     ++i;
   }
   ASSERT_EQ(joint->hypers.size(), 2u);
@@ -53,9 +54,11 @@ TEST(Optimizer, OneNormAndOneUpdatePerTrainedParameterInGraphOrder) {
 // Names of all states, one after the other; those of a step alone in brackets.
 std::string states(const JointGraph& joint) {
   std::string text;
-  for (const State& state : joint.states)
+  for (const Resident& state : joint.residents) {
+    if (state.saved == Saved::kNever) continue;
     text += cat(text.empty() ? "" : " ",
                 state.lifetime == Lifetime::kStep ? cat('[', state.name, ']') : state.name);
+  }
   return text;
 }
 
@@ -163,7 +166,7 @@ TEST(Optimizer, TheRestOfAGroupIsAGroup) {
   EXPECT_EQ(hyper("", "weight_decay"), 0.1);
   for (const JointOp& op : joint->ops(kUpdate))
     EXPECT_EQ(op.attrs.integer("ns_steps", -1), op.attrs.word("optimizer") == "muon" ? 3 : -1);
-  for (const State& state : joint->states)
+  for (const Resident& state : joint->residents)
     if (state.name == "up/momentum") EXPECT_FALSE(state.splits);
 }
 

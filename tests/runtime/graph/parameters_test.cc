@@ -142,8 +142,9 @@ TEST(SplitParameters, UpdatesAloneTouchTheLowerHalf) {
     }
     EXPECT_EQ(updates, 1);
   }
-  for (const State& state : joint->states)
-    EXPECT_EQ(state.part, state.name.ends_with("/low")) << state.name << ": what is saved is whole";
+  for (const Resident& state : joint->residents)
+    EXPECT_EQ(state.saved == Saved::kWithOwner, state.name.ends_with("/low"))
+        << state.name << ": what is saved is whole";
 }
 
 TEST(SplitParameters, FrozenOnesKeepTheirLowerHalf) {

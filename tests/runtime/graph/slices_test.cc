@@ -73,7 +73,7 @@ TEST(Slices, EveryPartHasAnOpOfItsOwn) {
     for (const auto* list : {&op.in, &op.out})
       for (const int32_t v : *list) EXPECT_TRUE(v != slot.value && v != slot.gradient) << op.name;
   EXPECT_EQ(joint->ops(kUpdate)[0].out[0], slot.value);
-  EXPECT_EQ(joint->states.size(), derive(model({}), {})->states.size());
+  EXPECT_EQ(joint->residents.size(), derive(model({}), {})->residents.size());
   // The loss writes first, the lookup's gradient adds; backward begins where the fused loss stood.
   const std::vector<JointOp> loss = of(*joint, OpCode::k_linear_cross_entropy_part);
   EXPECT_EQ(loss[0].first_writer, 2u);

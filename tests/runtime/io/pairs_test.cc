@@ -149,8 +149,8 @@ class Training {
     EXPECT_EQ(stepper_->state().skipped, case_[kSkip]);
     std::string bytes;
     const graph::JointGraph& joint = *plans_[0]->joint;
-    for (const graph::State& state : joint.states) {
-      if (state.lifetime == graph::Lifetime::kStep) continue;
+    for (const graph::Resident& state : joint.residents) {
+      if (state.saved == graph::Saved::kNever || state.lifetime == graph::Lifetime::kStep) continue;
       std::string value(static_cast<size_t>(joint.values[static_cast<size_t>(state.value)].desc.bytes()),
                         '\0');
       sessions_[0]->read(state.value, value.data(), static_cast<int64_t>(value.size()));

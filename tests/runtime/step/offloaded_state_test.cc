@@ -151,7 +151,7 @@ TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
     const engine::CompiledPlan& plan = offloaded.session->plan();
     int64_t state_bytes = 0;
     for (const graph::ParameterSlot& slot : plan.joint->parameters)
-      for (const int32_t state : slot.states) {
+      for (const int32_t state : plan.joint->owned(slot.value, graph::Role::kOptimizer)) {
         const bool leaves = plan.offloaded.contains(state);
         if (GetParam().optimizer != "adafactor")  // whose few rows may stay where weights leave
           EXPECT_TRUE(leaves) << "all moments leave at the smallest budget";
@@ -280,8 +280,9 @@ TEST(StateOnADisk, AFailingDiskEndsTheSessionAndSaysWhatIsLost) {
       }
     EXPECT_FALSE(failing.session->poisoned());
     const graph::JointGraph& joint = *failing.session->plan().joint;
+    const int32_t state = joint.owned(joint.parameters[0].value, graph::Role::kOptimizer).at(0);
     float moment = 0;
-    EXPECT_THROW(failing.session->read_at(joint.parameters[0].states[0], 0, &moment, 4), Error);
+    EXPECT_THROW(failing.session->read_at(state, 0, &moment, 4), Error);
     EXPECT_EQ(failing.stepper->state().step, 1u);
   }
   EXPECT_GT(untouched, 0);

@@ -26,7 +26,7 @@ inline Values trained(const engine::Session& session) {
   Values found;
   const graph::JointGraph& joint = *session.plan().joint;
   for (const graph::ParameterSlot& slot : joint.parameters) {
-    std::vector<int32_t> values = slot.states;
+    std::vector<int32_t> values = joint.owned(slot.value, graph::Role::kOptimizer);
     values.push_back(slot.value);
     for (const int32_t v : values) {
       auto& bytes = found[joint.values[static_cast<size_t>(v)].name];

@@ -139,7 +139,7 @@ class Training {
   int64_t fetched_bytes() const {
     int64_t sum = 0;
     for (const graph::ParameterSlot& slot : joint().parameters)
-      for (const int32_t state : slot.states)
+      for (const int32_t state : joint().owned(slot.value, graph::Role::kOptimizer))
         if (slot.deferred && session->plan().homes.contains(state))
           sum += joint().values[static_cast<size_t>(state)].desc.bytes();
     return sum;

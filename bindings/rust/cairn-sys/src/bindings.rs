@@ -240,6 +240,12 @@ pub type cairn_parameter_options_t = cairn_parameter_options;
 extern "C" {
     pub fn cairn_graph_parameter(graph: *mut cairn_graph_t, desc: *const cairn_tensor_desc_t, options: *const cairn_parameter_options_t, out_value: *mut cairn_value_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
+pub const CAIRN_RESIDENT_STATISTIC: _bindgen_ty_7 = 3;
+pub const CAIRN_RESIDENT_CACHE: _bindgen_ty_7 = 4;
+pub type _bindgen_ty_7 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn cairn_graph_resident(graph: *mut cairn_graph_t, desc: *const cairn_tensor_desc_t, kind: u32, fill: f64, out_value: *mut cairn_value_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
 extern "C" {
     pub fn cairn_graph_op(graph: *mut cairn_graph_t, op: *const ::std::os::raw::c_char, inputs: *const cairn_value_t, input_count: usize, attrs: *const cairn_attr_t, attr_count: usize, out_values: *mut cairn_value_t, out_count: usize, error: *mut cairn_error_t) -> cairn_status_t;
 }
@@ -291,11 +297,11 @@ pub type cairn_custom_op_t = cairn_custom_op;
 extern "C" {
     pub fn cairn_graph_custom_op(graph: *mut cairn_graph_t, op: *const cairn_custom_op_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_REGION_PLANNER_DECIDES: _bindgen_ty_7 = 0;
-pub const CAIRN_REGION_KEEP: _bindgen_ty_7 = 1;
-pub const CAIRN_REGION_RECOMPUTE: _bindgen_ty_7 = 2;
-pub const CAIRN_REGION_OFFLOAD: _bindgen_ty_7 = 3;
-pub type _bindgen_ty_7 = ::std::os::raw::c_uint;
+pub const CAIRN_REGION_PLANNER_DECIDES: _bindgen_ty_8 = 0;
+pub const CAIRN_REGION_KEEP: _bindgen_ty_8 = 1;
+pub const CAIRN_REGION_RECOMPUTE: _bindgen_ty_8 = 2;
+pub const CAIRN_REGION_OFFLOAD: _bindgen_ty_8 = 3;
+pub type _bindgen_ty_8 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_region_options {
@@ -370,10 +376,10 @@ extern "C" {
 extern "C" {
     pub fn cairn_costs_json(costs: *const cairn_costs_t, out_json: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_AMP_OFF: _bindgen_ty_8 = 0;
-pub const CAIRN_AMP_BF16: _bindgen_ty_8 = 1;
-pub const CAIRN_AMP_FP16: _bindgen_ty_8 = 2;
-pub type _bindgen_ty_8 = ::std::os::raw::c_uint;
+pub const CAIRN_AMP_OFF: _bindgen_ty_9 = 0;
+pub const CAIRN_AMP_BF16: _bindgen_ty_9 = 1;
+pub const CAIRN_AMP_FP16: _bindgen_ty_9 = 2;
+pub type _bindgen_ty_9 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_amp_class_info {
@@ -516,26 +522,19 @@ pub struct cairn_plan_summary_t {
     pub region_count: u64,
     pub update_seconds: f64,
     pub host_seconds: f64,
+    pub measured_op_count: u64,
     pub optimizer_host_bytes: u64,
     pub optimizer_disk_bytes: u64,
+    pub packed_bytes: u64,
+    pub unpacked_bytes: u64,
+    pub in_place_op_count: u64,
+    pub update_at: u64,
+    pub deferred_update_count: u64,
+    pub host_update_count: u64,
+    pub host_add_count: u64,
 }
 extern "C" {
     pub fn cairn_plan_summary(plan: *const cairn_plan_t, out_summary: *mut cairn_plan_summary_t, error: *mut cairn_error_t) -> cairn_status_t;
-}
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct cairn_plan_counter_info {
-    pub struct_size: usize,
-    pub name: *const ::std::os::raw::c_char,
-    pub unit: *const ::std::os::raw::c_char,
-    pub description: *const ::std::os::raw::c_char,
-}
-pub type cairn_plan_counter_info_t = cairn_plan_counter_info;
-extern "C" {
-    pub fn cairn_plan_counter_describe(index: usize, out_info: *mut cairn_plan_counter_info_t, error: *mut cairn_error_t) -> cairn_status_t;
-}
-extern "C" {
-    pub fn cairn_plan_counter(plan: *const cairn_plan_t, name: *const ::std::os::raw::c_char, out_value: *mut f64, error: *mut cairn_error_t) -> cairn_status_t;
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -566,11 +565,11 @@ pub struct cairn_plan_rates_t {
 extern "C" {
     pub fn cairn_plan_rates(plan: *const cairn_plan_t, out_rates: *mut cairn_plan_rates_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_DECISION_KEEP: _bindgen_ty_9 = 0;
-pub const CAIRN_DECISION_RECOMPUTE: _bindgen_ty_9 = 1;
-pub const CAIRN_DECISION_OFFLOAD: _bindgen_ty_9 = 2;
-pub const CAIRN_DECISION_PERSISTENT: _bindgen_ty_9 = 3;
-pub type _bindgen_ty_9 = ::std::os::raw::c_uint;
+pub const CAIRN_DECISION_KEEP: _bindgen_ty_10 = 0;
+pub const CAIRN_DECISION_RECOMPUTE: _bindgen_ty_10 = 1;
+pub const CAIRN_DECISION_OFFLOAD: _bindgen_ty_10 = 2;
+pub const CAIRN_DECISION_PERSISTENT: _bindgen_ty_10 = 3;
+pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_plan_value_t {
@@ -603,14 +602,14 @@ pub struct cairn_plan_op_t {
 extern "C" {
     pub fn cairn_plan_op(plan: *const cairn_plan_t, index: usize, out_op: *mut cairn_plan_op_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_RENDER_PLAN_JSON: _bindgen_ty_10 = 0;
-pub const CAIRN_RENDER_PROBLEM_JSON: _bindgen_ty_10 = 1;
-pub const CAIRN_RENDER_HTML: _bindgen_ty_10 = 2;
-pub const CAIRN_RENDER_SVG: _bindgen_ty_10 = 3;
-pub const CAIRN_RENDER_FILE: _bindgen_ty_10 = 4;
-pub const CAIRN_RENDER_SWEEP: _bindgen_ty_10 = 5;
-pub const CAIRN_RENDER_REPORT: _bindgen_ty_10 = 6;
-pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+pub const CAIRN_RENDER_PLAN_JSON: _bindgen_ty_11 = 0;
+pub const CAIRN_RENDER_PROBLEM_JSON: _bindgen_ty_11 = 1;
+pub const CAIRN_RENDER_HTML: _bindgen_ty_11 = 2;
+pub const CAIRN_RENDER_SVG: _bindgen_ty_11 = 3;
+pub const CAIRN_RENDER_FILE: _bindgen_ty_11 = 4;
+pub const CAIRN_RENDER_SWEEP: _bindgen_ty_11 = 5;
+pub const CAIRN_RENDER_REPORT: _bindgen_ty_11 = 6;
+pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn cairn_plan_render(plan: *const cairn_plan_t, kind: u32, title: *const ::std::os::raw::c_char, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
@@ -656,13 +655,13 @@ extern "C" {
 extern "C" {
     pub fn cairn_session_trace(session: *mut cairn_session_t, on: u32, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_LANE_COMPUTE: _bindgen_ty_11 = 0;
-pub const CAIRN_LANE_COPY_OUT: _bindgen_ty_11 = 1;
-pub const CAIRN_LANE_COPY_IN: _bindgen_ty_11 = 2;
-pub const CAIRN_LANE_HOST: _bindgen_ty_11 = 3;
-pub const CAIRN_LANE_HOST_IN: _bindgen_ty_11 = 4;
-pub const CAIRN_LANE_HOST_OUT: _bindgen_ty_11 = 5;
-pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
+pub const CAIRN_LANE_COMPUTE: _bindgen_ty_12 = 0;
+pub const CAIRN_LANE_COPY_OUT: _bindgen_ty_12 = 1;
+pub const CAIRN_LANE_COPY_IN: _bindgen_ty_12 = 2;
+pub const CAIRN_LANE_HOST: _bindgen_ty_12 = 3;
+pub const CAIRN_LANE_HOST_IN: _bindgen_ty_12 = 4;
+pub const CAIRN_LANE_HOST_OUT: _bindgen_ty_12 = 5;
+pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_span {
@@ -703,10 +702,10 @@ extern "C" {
 extern "C" {
     pub fn cairn_session_digest(session: *mut cairn_session_t, out_hex: *mut ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_SCHEDULE_CONSTANT: _bindgen_ty_12 = 0;
-pub const CAIRN_SCHEDULE_COSINE: _bindgen_ty_12 = 1;
-pub const CAIRN_SCHEDULE_LINEAR: _bindgen_ty_12 = 2;
-pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
+pub const CAIRN_SCHEDULE_CONSTANT: _bindgen_ty_13 = 0;
+pub const CAIRN_SCHEDULE_COSINE: _bindgen_ty_13 = 1;
+pub const CAIRN_SCHEDULE_LINEAR: _bindgen_ty_13 = 2;
+pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_schedule_info {
@@ -767,43 +766,14 @@ pub struct cairn_stepper_options {
     pub reserved: u32,
 }
 pub type cairn_stepper_options_t = cairn_stepper_options;
-pub const CAIRN_SETTINGS_OF_OPTIMIZER: _bindgen_ty_13 = 0;
-pub const CAIRN_SETTINGS_OF_SCHEDULE: _bindgen_ty_13 = 1;
-pub const CAIRN_SETTINGS_OF_STEPPER: _bindgen_ty_13 = 2;
-pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
-pub const CAIRN_SETTING_ABOVE: _bindgen_ty_14 = 1;
-pub const CAIRN_SETTING_BELOW: _bindgen_ty_14 = 2;
-pub const CAIRN_SETTING_INTEGER: _bindgen_ty_14 = 4;
-pub const CAIRN_SETTING_OR_ZERO: _bindgen_ty_14 = 8;
-pub const CAIRN_SETTING_LIST: _bindgen_ty_14 = 16;
-pub const CAIRN_SETTING_SWITCH: _bindgen_ty_14 = 32;
-pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct cairn_setting_info {
-    pub struct_size: usize,
-    pub name: *const ::std::os::raw::c_char,
-    pub description: *const ::std::os::raw::c_char,
-    pub allowed: *const ::std::os::raw::c_char,
-    pub words: *const ::std::os::raw::c_char,
-    pub default_value: f64,
-    pub least: f64,
-    pub most: f64,
-    pub traits: u32,
-    pub reserved: u32,
-}
-pub type cairn_setting_info_t = cairn_setting_info;
-extern "C" {
-    pub fn cairn_setting_describe(kind: u32, owner: *const ::std::os::raw::c_char, index: usize, out_info: *mut cairn_setting_info_t, error: *mut cairn_error_t) -> cairn_status_t;
-}
 extern "C" {
     pub fn cairn_schedule_rates(options: *const cairn_stepper_options_t, first: u64, count: usize, out_rates: *mut f64, out_momenta: *mut f64, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_15 = 0;
-pub const CAIRN_STEP_APPLIED: _bindgen_ty_15 = 1;
-pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_15 = 2;
-pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_15 = 3;
-pub type _bindgen_ty_15 = ::std::os::raw::c_uint;
+pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_14 = 0;
+pub const CAIRN_STEP_APPLIED: _bindgen_ty_14 = 1;
+pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_14 = 2;
+pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_14 = 3;
+pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_step_report {

@@ -114,6 +114,14 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
       return cairn_graph_parameter(handle_, &desc, &options, out, error);
     });
   }
+  // A value that keeps its numbers from run to run: CAIRN_RESIDENT_STATISTIC, CAIRN_RESIDENT_CACHE.
+  Outcome<Value> resident(Text name, Span<const int64_t> dims, uint32_t kind, double fill = 0,
+                          uint32_t dtype = CAIRN_F32) {
+    const cairn_tensor_desc_t desc = describe(name, dims, dtype);
+    return detail::fill({name}, Value{}, [&](auto* out, auto* error) {
+      return cairn_graph_resident(handle_, &desc, kind, fill, out, error);
+    });
+  }
   // The first output of an op; its first N. errors: INVALID_ARGUMENT (names op, operand and both shapes), NOT_FOUND.
   Outcome<Value> op(Text name, Span<const Value> inputs, Span<const Attr> attrs = {}) {
     Value made{};

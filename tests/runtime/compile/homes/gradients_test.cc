@@ -34,8 +34,9 @@ Trained train(Session& session) {
   for (uint32_t step = 0; step < 4; ++step) {
     session.run({1, step, 0});
     if (step == 1)
-      for (const graph::State& state : joint.states)
-        trained.values["step 1 " + state.name] = bytes_of(session, state.value);
+      for (const graph::Resident& state : joint.residents)
+        if (state.saved != graph::Saved::kNever)
+          trained.values["step 1 " + state.name] = bytes_of(session, state.value);
     if (step == 2) {
       const int32_t gradient = joint.parameters[0].gradient;
       std::vector<float> numbers(
@@ -45,7 +46,8 @@ Trained train(Session& session) {
     trained.squares.push_back(session.gradient_squares());
     session.update({1, step, 0});
   }
-  for (const graph::State& state : joint.states) trained.values[state.name] = bytes_of(session, state.value);
+  for (const graph::Resident& state : joint.residents)
+    if (state.saved != graph::Saved::kNever) trained.values[state.name] = bytes_of(session, state.value);
   return trained;
 }
 

@@ -62,7 +62,7 @@ TEST(OffloadedState, ATightBudgetIsMetByStateInATier) {
   const auto resident = compile(heavy(), *device, options_for({}, 0));
   int64_t moments = 0;
   for (const graph::ParameterSlot& slot : resident->joint->parameters)
-    for (const int32_t m : slot.states)
+    for (const int32_t m : resident->joint->owned(slot.value, graph::Role::kOptimizer))
       moments += resident->joint->values[static_cast<size_t>(m)].desc.bytes();
   const int64_t without = smallest(options_for({}, 1), *device);
   for (const bool streams : {true, false}) {

@@ -173,6 +173,25 @@ impl GraphBuilder {
         Ok(Value { number, brand: self.brand })
     }
 
+    /// A value that applied steps move (op `running_mean`) and checkpoints hold; it begins as `start`.
+    pub fn statistic(&mut self, name: &str, dims: &[i64], dtype: DType, start: f64) -> Result<Value> {
+        self.resident(name, dims, dtype, sys::CAIRN_RESIDENT_STATISTIC, start)
+    }
+
+    /// A value that runs change (op `append`) and no checkpoint holds; it begins as `start`.
+    pub fn cache(&mut self, name: &str, dims: &[i64], dtype: DType, start: f64) -> Result<Value> {
+        self.resident(name, dims, dtype, sys::CAIRN_RESIDENT_CACHE, start)
+    }
+
+    fn resident(&mut self, name: &str, dims: &[i64], dtype: DType, kind: u32, start: f64) -> Result<Value> {
+        let name = c_text("the name of a value", name)?;
+        let desc = describe(&name, dims, dtype)?;
+        let graph = self.raw.get();
+        let number =
+            fill(0, |out, error| unsafe { sys::cairn_graph_resident(graph, &desc, kind, start, out, error) })?;
+        Ok(Value { number, brand: self.brand })
+    }
+
     /// Begins an op by its name, be it the library's ([`ops`](crate::ops) lists them) or a custom one.
     ///
     /// ```

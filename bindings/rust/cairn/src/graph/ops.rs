@@ -277,6 +277,20 @@ impl GraphBuilder {
     pub fn cast(&mut self, x: Value, dtype: &str) -> Cast<'_> {
         Cast(Op::new(self, "cast", &[x]).attr("dtype", dtype))
     }
+
+    /// Begins the op `running_mean`: statistic\[C\] moves to the mean of the rows of x\[.., C\], once per optimizer
+    /// step: statistic += momentum (mean - statistic), where the mean is over all micro-batches of the step. A step
+    /// that is skipped moves nothing, nor does a graph without a loss. One such op moves a statistic. momentum: default
+    /// 0.1. sums\[C + 1\], float64: sums of the columns and the number of rows.
+    pub fn running_mean(&mut self, x: Value, statistic: Value) -> RunningMean<'_> {
+        RunningMean(Op::new(self, "running_mean", &[x, statistic]))
+    }
+
+    /// Begins the op `append`: Rows of x\[m, ..\] into the cache\[N, ..\], from row position\[1\] on, in the cache's
+    /// dtype; y is the cache after that. Rows that fall outside of the cache are left out.
+    pub fn append(&mut self, cache: Value, x: Value, position: Value) -> Append<'_> {
+        Append(Op::new(self, "append", &[cache, x, position]))
+    }
 }
 
 /// The op `embedding`, begun by [`GraphBuilder::embedding`] and added by `build`.
@@ -1202,6 +1216,35 @@ impl<'g> Cast<'g> {
     }
 }
 
+/// The op `running_mean`, begun by [`GraphBuilder::running_mean`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct RunningMean<'g>(Op<'g>);
+
+impl<'g> RunningMean<'g> {
+    /// The attribute `momentum`, which may be left out.
+    pub fn momentum(self, momentum: f64) -> Self {
+        Self(self.0.attr("momentum", momentum))
+    }
+
+    /// Adds the op and returns `sums`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `append`, begun by [`GraphBuilder::append`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Append<'g>(Op<'g>);
+
+impl<'g> Append<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
 /// The names of the ops that have a method.
 #[cfg(test)]
 pub(crate) const NAMES: &[&str] = &[
@@ -1252,4 +1295,6 @@ pub(crate) const NAMES: &[&str] = &[
     "reduce_sum",
     "reduce_mean",
     "cast",
+    "running_mean",
+    "append",
 ];

@@ -51,6 +51,10 @@ pub enum ValueKind {
     Parameter,
     /// Made by an op.
     Activation,
+    /// Moved by applied steps, and saved.
+    Statistic,
+    /// Changed by runs, and not saved.
+    Cache,
     /// A number of a newer library than this crate.
     Unknown(u32),
 }
@@ -61,6 +65,8 @@ impl From<u32> for ValueKind {
             0 => ValueKind::Input,
             1 => ValueKind::Parameter,
             2 => ValueKind::Activation,
+            3 => ValueKind::Statistic,
+            4 => ValueKind::Cache,
             other => ValueKind::Unknown(other),
         }
     }

@@ -1,0 +1,85 @@
+// Ops on values that outlive a run: running_mean, move_mean, append.
+#include "kernels/cuda/common/support.h"
+#include "kernels/cuda/rows.h"
+
+namespace cairn::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+LaunchSize size_of(int64_t count) {
+  return {.blocks = std::max<int64_t>(1, (count + kThreads - 1) / kThreads), .threads = kThreads};
+}
+__device__ __forceinline__ int64_t own() { return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; }
+
+// A thread has a column, and one more the number of rows. Neighbours read neighbours.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    column_sums(int64_t rows, int64_t columns, bool adds, const T* __restrict__ x, double* sums) {
+  const int64_t column = own();
+  if (column > columns) return;
+  double sum = column == columns ? static_cast<double>(rows) : 0.0;
+  for (int64_t row = 0; column < columns && row < rows; ++row)
+    sum += static_cast<double>(load(x + row * columns + column));
+  sums[column] = adds ? sums[column] + sum : sum;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    move_mean(int64_t columns, double momentum, const double* sums, float* mean) {
+  const int64_t column = own();
+  const double rows = sums[columns];
+  if (column >= columns || rows == 0) return;
+  const double was = static_cast<double>(mean[column]);
+  mean[column] = static_cast<float>(was + momentum * (sums[column] / rows - was));
+}
+
+// width: elements of a row.
+template <class From, class To>
+__global__ void __launch_bounds__(kThreads)
+    append(int64_t rows, int64_t width, int64_t count, const From* __restrict__ x, const int32_t* position,
+           To* cache) {
+  const int64_t i = own();
+  if (i >= count) return;
+  const int64_t row = i / width + *position;
+  if (row >= 0 && row < rows) store(cache + row * width + i % width, load(x + i));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_running_mean(const Signature& s) {
+  if (!fast_float(s.in[0])) return nullptr;
+  const int64_t columns = s.in[0].shape.last(), rows = s.in[0].shape.elements() / columns;
+  return with_float(s.in[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return make_kernel([=](const Call& call) {
+      launch(stream_of(call), column_sums<T>, size_of(columns + 1), rows, columns, accumulates(call, 0),
+             input<const T>(call, 0), output<double>(call, 0));
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_move_mean(const Signature& s) {
+  if (!plain_f32(s.out[0])) return nullptr;
+  const int64_t columns = s.out[0].shape.elements();
+  return make_kernel([=, momentum = s.attrs->real("momentum", 0.1)](const Call& call) {
+    launch(stream_of(call), move_mean, size_of(columns), columns, momentum, input<const double>(call, 0),
+           output<float>(call, 0));
+  });
+}
+
+std::unique_ptr<Kernel> make_append(const Signature& s) {
+  if (!fast_float(s.in[1]) || !fast_float(s.out[0])) return nullptr;
+  const int64_t rows = s.out[0].shape[0], width = s.out[0].shape.elements() / rows,
+                count = s.in[1].shape.elements();
+  return with_float(s.in[1].dtype, [&](auto from) {
+    return with_float(s.out[0].dtype, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      return make_kernel([=](const Call& call) {
+        launch(stream_of(call), append<From, To>, size_of(count), rows, width, count,
+               input<const From>(call, 1), input<const int32_t>(call, 2), output<To>(call, 0));
+      });
+    });
+  });
+}
+
+}  // namespace cairn::kernels::cuda
