@@ -3,8 +3,9 @@
 #
 #   cmake -DSOURCE=FOLDER -DTO=FOLDER -P docs.cmake
 set(others scripts/README.md bindings/lua/README.md bindings/go/README.md bindings/rust/README.md SECURITY.md
-           runtime/plan/README.md runtime/costs/README.md)
-set(places scripts.md bindings/lua.md bindings/go.md bindings/rust.md security.md runtime/plan.md runtime/costs.md)
+           runtime/plan/README.md runtime/plan/bound/README.md runtime/plan/json/README.md runtime/costs/README.md)
+set(places scripts.md bindings/lua.md bindings/go.md bindings/rust.md security.md runtime/plan.md runtime/plan/bound.md
+           runtime/plan/json.md runtime/costs.md)
 
 if(NOT TO)
   set(installed_docs ${CMAKE_BINARY_DIR}/generated/docs)

@@ -97,7 +97,7 @@ endfunction()
 
 find_library(RAPIDCHECK rapidcheck REQUIRED)
 cairn_test_folder(runtime/base cairn_base SUBFOLDERS optimizers text)
-cairn_test_folder(runtime/plan cairn_plan_checked ${RAPIDCHECK} SUBFOLDERS sequence local_search stages search segments bound homes layout json)
+cairn_test_folder(runtime/plan cairn_plan_checked ${RAPIDCHECK} SUBFOLDERS pricing bound layout structure local_search search residency solve json)
 target_sources(test_runtime_plan PRIVATE ${CMAKE_SOURCE_DIR}/bench/plan/irregular.cc)
 cairn_test_folder(runtime/report cairn_plan_checked cairn_report ${RAPIDCHECK})
 cairn_test_folder(runtime/ops cairn_ops)

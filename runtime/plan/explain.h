@@ -3,9 +3,10 @@
 #pragma once
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/rules.h"
 
 namespace cairn::plan {
+
+struct Rules;
 
 // Fills Plan::values and Plan::totals from the steps (offsets assigned).
 void explain(const Problem&, const Index&, const Rules&, Plan&);

@@ -1,6 +1,6 @@
-// Parts of planning that do not depend on one another, on several threads: the same plans, sooner.
+// Independent parts of planning on several threads. The plans are the same with any number of threads. Callers pass the number down:
+// whoever runs several searches at once gives each of them one thread.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <vector>
@@ -9,29 +9,19 @@
 
 namespace cairn::plan {
 
-namespace detail {
-inline thread_local bool inside_parallel = false;  // of calls that run beside others
-}
+inline constexpr int kMostThreads = 4;  // that one search uses, if there are as many processors
 
-// So many calls may run at once, at least one. One where the caller itself is a call that runs beside others: processors have work.
-inline int parallel_calls(int most) {
-  return detail::inside_parallel ? 1 : std::min(most, usable_processors());
-}
-
-// work(i) for every i < count, on so many threads of which the caller's is one. The first exception by number is thrown when all
-// calls have ended.
+// Calls work(i) for every i < count on up to `threads` threads, of which the caller's is one. Throws the exception of the lowest i
+// when all calls have ended.
 template <class Work>
 void in_parallel(int threads, size_t count, const Work& work) {
   std::vector<std::exception_ptr> thrown(count);
   spread("cairn/plan", static_cast<int64_t>(count), threads, [&](int64_t i) {
-    const bool before = detail::inside_parallel;
-    detail::inside_parallel = before || threads > 1;
     try {
       work(static_cast<size_t>(i));
     } catch (...) {
       thrown[static_cast<size_t>(i)] = std::current_exception();
     }
-    detail::inside_parallel = before;
   });
   for (const std::exception_ptr& error : thrown)
     if (error) std::rethrow_exception(error);

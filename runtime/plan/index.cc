@@ -54,7 +54,7 @@ int64_t least_bytes(const Problem& p, const Index& index) {
     const auto inputs = index.inputs[static_cast<int64_t>(i)],
                outputs = index.outputs[static_cast<int64_t>(i)];
     for (const int32_t v : inputs) used += p.values[v].bytes;
-    // What has a home may be changed in place: it is there once.
+    // What may live in a tier may be changed in place: it is there once.
     for (const int32_t v : outputs)
       if (std::find(inputs.begin(), inputs.end(), v) == inputs.end()) used += p.values[v].bytes;
     most = std::max(most, used);

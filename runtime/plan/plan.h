@@ -52,8 +52,8 @@ struct Plan {
   std::vector<int64_t> tier_arena_bytes;  // per link: height of its arena
   double predicted_seconds = 0, keep_all_seconds = 0, bound_seconds = 0, gap = 0, solve_seconds = 0;
   std::vector<int64_t> value_offsets;  // persistent values that stay: device offset; others -1
-  std::vector<int64_t> home_offsets;   // values that live at home: place in that tier's arena; others -1
-  std::vector<ValuePlan> values;       // one per Problem::values
+  std::vector<int64_t> home_offsets;  // values that live in their tier: place in that tier's arena; others -1
+  std::vector<ValuePlan> values;      // one per Problem::values
   std::vector<Step> steps;
   Totals totals;
   int32_t peak_step = -1;  // the step whose allocation forms the arena's height

@@ -1,4 +1,4 @@
-// The planner's whole input, free of any tensor library (plan-format in runtime/plan/README.md). Bytes are
+// The planner's whole input, free of any tensor library (plan-format in runtime/plan/json/README.md). Bytes are
 // exact, seconds are costs from the cost model. A problem is a plain value: build it, check() it, solve it.
 #pragma once
 #include <cstdint>
@@ -17,9 +17,9 @@ struct Value {
   // home. With `persistent`: there or on the device all the time, as the plan chooses. An op that has the value
   // among its inputs reads what it is then, and needs it on the device; one that has it among its outputs changes
   // it, in place if it reads it, else by writing over all of it. Any number of ops may; none of them, and none
-  // that reads it before such an op, runs again behind that.
+  // that reads it before such an op, runs again after that.
   int32_t home = -1;
-  // What living at home costs beside the plan's copies, such as a slower update of the value between plans. Counts where
+  // What living in a tier costs beside the plan's copies, such as a slower update of the value between plans. Counts where
   // plans are compared, not in their seconds.
   double home_seconds = 0;
   // With a home: what it is at the beginning is of no use. One op changes it, and writes over all of it. Where it does not live at

@@ -7,7 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/stages/stages.h"
+#include "runtime/plan/structure/stages.h"
 
 namespace cairn::plan {
 namespace {

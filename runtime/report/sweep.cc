@@ -6,17 +6,18 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/base/error.h"
-#include "runtime/plan/homes/residence.h"
+#include "runtime/plan/cache.h"
 #include "runtime/plan/in_parallel.h"
+#include "runtime/plan/residency/residence.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {
 namespace {
 
-std::optional<Plan> plan_within(Problem& p, int64_t budget, int64_t* smallest = nullptr) {
+std::optional<Plan> plan_within(Problem& p, int64_t budget, int threads, int64_t* smallest = nullptr) {
   p.budget_bytes = budget;
   try {
-    return solve(p);
+    return SolverCache(threads).solve(p);
   } catch (const Error& e) {
     if (e.code() != Code::kOverBudget) throw;
     if (smallest != nullptr && e.fault()) *smallest = static_cast<int64_t>(e.fault()->smallest_budget_bytes);
@@ -24,7 +25,7 @@ std::optional<Plan> plan_within(Problem& p, int64_t budget, int64_t* smallest = 
   }
 }
 
-constexpr int kMaxThreads = 8;
+constexpr int kMostSweepThreads = 8;
 
 }  // namespace
 
@@ -38,7 +39,7 @@ std::vector<int64_t> sweep_budgets(const Problem& problem, const std::vector<Bas
   p.budget_bytes = 0;
   const int64_t most = solve(p).arena_bytes, fixed = p.persistent_bytes();
   int64_t least = most;
-  if (plan_within(p, std::max<int64_t>(1, fixed), &least)) least = fixed;
+  if (plan_within(p, std::max<int64_t>(1, fixed), kMostThreads, &least)) least = fixed;
   std::vector<int64_t> budgets = {most, least};
   for (const Baseline& b : by_hand)
     if (b.arena_bytes > least && b.arena_bytes < most) budgets.push_back(b.arena_bytes);
@@ -85,10 +86,10 @@ Sweep sweep(const Problem& problem, int points, const Problem* other) {
   if (problem.ops.size() <= kSmallProblem) {
     plans = solve_all(problem, budgets);  // one search for all
   } else {
-    in_parallel(parallel_calls(kMaxThreads), budgets.size(), [&](size_t k) {
+    in_parallel(std::min(kMostSweepThreads, usable_processors()), budgets.size(), [&](size_t k) {
       Problem p = problem;
       const size_t at = budgets.size() - 1 - k;  // the smallest budgets take longest
-      plans[at] = plan_within(p, budgets[at]);
+      plans[at] = plan_within(p, budgets[at], 1);
       if (plans[at]) plans[at]->steps.clear();
     });
   }

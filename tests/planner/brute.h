@@ -7,8 +7,8 @@
 
 #include "runtime/plan/explain.h"
 #include "runtime/plan/layout/layout.h"
-#include "runtime/plan/rules.h"
-#include "runtime/plan/sequence/evaluate.h"
+#include "runtime/plan/pricing/evaluate.h"
+#include "runtime/plan/pricing/rules.h"
 
 namespace cairn::plan {
 

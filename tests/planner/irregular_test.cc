@@ -34,14 +34,6 @@ Problem sized(const std::string& kind, int ops, uint32_t seed) {
   return bench::irregular_problem(kind, kind == "layered" ? ops : size, seed);
 }
 
-// A budget of four fifths of what everything takes has a plan, no slower than so many times as long.
-void expect_four_fifths(Problem p, double most) {
-  p.budget_bytes = solve(p).device_peak_bytes / 5 * 4;
-  const Plan plan = solve(p);
-  EXPECT_EQ(violation(p, plan), "");
-  EXPECT_LE(plan.predicted_seconds, most * plan.keep_all_seconds);
-}
-
 TEST(Irregular, NoBudgetIsRefusedFromTheSmallestOn) {
   const auto [first, count] = cases(1);
   const std::vector<std::string>& kinds = bench::irregular_kinds();
@@ -136,32 +128,6 @@ TEST(Irregular, MoreAboveTheSmallestIsNotMuchSlower) {
   const std::optional<Plan> much = cache.solve_within(p, least + 5 * more);
   ASSERT_TRUE(little && much);
   EXPECT_LE(much->predicted_seconds, 1.05 * little->predicted_seconds);
-}
-
-// Where there is no backward half, nothing but annealing says what to make again.
-TEST(Irregular, AGraphInLayersFitsFourFifthsOfItsPeak) {
-  expect_four_fifths(bench::irregular_problem("layered", 100, 3), 1.08);
-}
-
-// Arenas of plans annealed by their peaks alone are up to a tenth higher; the plan gives way where its blocks do not fit.
-TEST(Irregular, PlansGiveWayToTheirLayouts) {
-  if (!support::long_campaign()) GTEST_SKIP() << "takes ten seconds and more; CAIRN_TEST=long";
-  expect_four_fifths(bench::irregular_problem("layered", 300, 1), 1.05);
-}
-
-// Refused, with 83.6 % named, as long as peaks alone came down to the budget and blocks did not follow.
-TEST(Irregular, WhatIsCrowdedEverywhereFitsFourFifthsOfItsPeak) {
-  if (!support::long_campaign()) GTEST_SKIP() << "takes ten seconds and more; CAIRN_TEST=long";
-  expect_four_fifths(bench::irregular_problem("layered", 300, 2), 1.2);
-}
-
-// 92.2 % were named, though there was a plan for 90 %.
-TEST(Irregular, TheSmallestBudgetIsNotAboveWhatAPlanIsFoundFor) {
-  if (!support::long_campaign()) GTEST_SKIP() << "takes ten seconds and more; CAIRN_TEST=long";
-  Problem p = bench::irregular_problem("layered", 1000, 1);
-  const int64_t all = solve(p).device_peak_bytes;
-  SolverCache cache;
-  EXPECT_LE(smallest(cache, p), all / 10 * 9);
 }
 
 // Of more choices than twelve brute force has a part, and the planner all.

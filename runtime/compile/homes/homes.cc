@@ -7,8 +7,8 @@
 #include "runtime/compile/update/host_updates.h"
 #include "runtime/compile/update/offloaded_state.h"
 #include "runtime/compile/update/streamed.h"
-#include "runtime/plan/homes/residence.h"
-#include "runtime/plan/homes/spread.h"
+#include "runtime/plan/residency/residence.h"
+#include "runtime/plan/residency/spread.h"
 
 namespace cairn::engine {
 namespace {

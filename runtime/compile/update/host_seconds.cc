@@ -10,7 +10,7 @@
 #include "runtime/compile/update/host_updates.h"
 #include "runtime/compile/update/streamed.h"
 #include "runtime/compile/update/traffic.h"
-#include "runtime/plan/homes/traffic.h"
+#include "runtime/plan/residency/traffic.h"
 
 namespace cairn::engine {
 namespace {

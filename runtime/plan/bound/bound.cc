@@ -5,7 +5,6 @@
 
 #include "runtime/plan/bound/program_point.h"
 #include "runtime/plan/bound/several_points.h"
-#include "runtime/plan/in_parallel.h"
 #include "runtime/plan/plan.h"
 
 namespace cairn::plan {
@@ -18,7 +17,6 @@ constexpr int64_t kSeveralWork = 250'000'000;  // of several points at once
 constexpr int64_t kLookWork = 10;              // per op before a program point, to set it up
 constexpr size_t kRoughPoints = 12;            // looked at by the rough bound
 constexpr size_t kPointsBehind = 2;            // where ops have a time before which they do not begin
-constexpr int kMostThreads = 4;
 constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
@@ -42,7 +40,7 @@ std::vector<int64_t> pressures(const Problem& p, const Index& index, const HomeR
 
 // Ops over the budget in the order in which they are looked at: the one under most pressure, the beginning of
 // backward, then the peaks among their neighbours and the rest, each by falling pressure.
-// Before the first op nothing but what has a home can be missing.
+// Before the first op nothing but what may live in a tier can be missing.
 std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressure, int64_t budget,
                             bool homes) {
   std::vector<int32_t> order;
@@ -71,8 +69,10 @@ std::vector<double> seconds_before(const Problem& p) {
   return before;
 }
 
-// Of few ops one, as another thread takes as long to begin.
-int threads_for(const Problem& p) { return p.ops.size() > kSmallProblem ? parallel_calls(kMostThreads) : 1; }
+// One for small problems, as starting another thread takes as long as the work.
+int threads_for(const Problem& p, int threads) {
+  return p.ops.size() > kSmallProblem ? std::min(threads, usable_processors()) : 1;
+}
 
 struct Looked {
   double seconds = 0;
@@ -83,12 +83,12 @@ struct Looked {
 // that adds `enough`.
 std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budget_bytes,
                              const HomeReads& homes, double home, const std::vector<double>& before,
-                             double enough) {
+                             double enough, int most_threads) {
   std::vector<Bound> found;
   int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
   const std::vector<int32_t> order =
       points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
-  const int threads = threads_for(p);
+  const int threads = threads_for(p, most_threads);
   const size_t at_once = threads > 1 ? 2 * static_cast<size_t>(threads) : 1;  // none in vain on one thread
   std::vector<Looked> looked;
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
@@ -137,13 +137,13 @@ double least_home_seconds(const HomeReads& homes, int64_t budget_bytes) {
 }
 
 Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, const HomeReads& homes,
-                  double enough) {
+                  double enough, int threads) {
   const double home = least_home_seconds(homes, budget_bytes);
   Bound none{index.total_seconds + home, -1, 0, 0};
   if (budget_bytes == 0) return none;
   const std::vector<double> before = seconds_before(p);
   const double enough_added = (enough - index.total_seconds) / (1 - kSumRounding);
-  std::vector<Bound> found = of_points(p, index, budget_bytes, homes, home, before, enough_added);
+  std::vector<Bound> found = of_points(p, index, budget_bytes, homes, home, before, enough_added, threads);
   if (found.empty()) return none;
   const auto higher = [](const Bound& a, const Bound& b) {
     return a.seconds != b.seconds ? a.seconds > b.seconds : a.point < b.point;
@@ -169,7 +169,7 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
 }
 
 double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t budget_bytes,
-                                  const HomeReads& homes, const std::vector<double>& earliest) {
+                                  const HomeReads& homes, const std::vector<double>& earliest, int threads) {
   const std::vector<double> before = seconds_before(p);
   const auto late = [&](int32_t op) { return std::max(0.0, earliest[op] - before[op]); };
   double most = least_home_seconds(homes, budget_bytes);
@@ -178,7 +178,7 @@ double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t 
     std::vector<int32_t> order = points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
     order.resize(std::min(order.size(), kPointsBehind));
     std::vector<double> seconds(order.size());
-    in_parallel(threads_for(p), order.size(), [&](size_t k) {
+    in_parallel(threads_for(p, threads), order.size(), [&](size_t k) {
       const int32_t at = order[k];
       seconds[k] = ProgramPoint(p, index, at, before[at], budget_bytes, homes, late(at)).solve().seconds;
     });
@@ -187,11 +187,11 @@ double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t 
   return index.total_seconds + most * (1 - kSumRounding);
 }
 
-double several_points_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {
+double several_points_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes, int threads) {
   if (budget_bytes == 0 || !p.links.empty()) return index.total_seconds;
   std::vector<std::pair<double, int32_t>> single;
-  for (const Bound& bound :
-       of_points(p, index, budget_bytes, {}, 0, seconds_before(p), std::numeric_limits<double>::infinity()))
+  for (const Bound& bound : of_points(p, index, budget_bytes, {}, 0, seconds_before(p),
+                                      std::numeric_limits<double>::infinity(), threads))
     single.emplace_back(bound.seconds, bound.point);
   return index.total_seconds +
          several_points_seconds(p, index, budget_bytes, std::move(single), kSeveralWork) * (1 - kSumRounding);
@@ -215,8 +215,8 @@ std::vector<double> shares_here(const Problem& p, const Index& index, int64_t bu
 }
 
 double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes, const HomeReads& homes,
-                           double enough) {
-  return lower_bound(p, index, budget_bytes, homes, enough).seconds;
+                           double enough, int threads) {
+  return lower_bound(p, index, budget_bytes, homes, enough, threads).seconds;
 }
 
 }  // namespace cairn::plan

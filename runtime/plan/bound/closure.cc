@@ -120,7 +120,7 @@ Cut Closure::cut(double price) {
   push_down(price);
   work_ += static_cast<int64_t>(arcs.size()) + ops_;
   flow_.augment();
-  // Ops that cannot reach a sink with room are made again; the values they need from other ops stay.
+  // Ops that cannot reach a sink with room are recomputed; the values they need from other ops stay.
   Cut result{price, 0, 0, 0};
   for (int32_t k = 0; k < ops_; ++k) {
     // An op without limit takes what it is sent: its own bytes' price and its outputs' pushes.

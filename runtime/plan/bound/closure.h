@@ -1,5 +1,5 @@
-// The least seconds of ops made again, at one program point of a plan and one price per byte: a minimum cut.
-// The program and the proof that every flow is a bound are in README.md, section "The bound".
+// The least seconds of ops recomputed, at one program point of a plan and one price per byte: a minimum cut.
+// The program and the proof that every flow is a bound are in README.md.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace cairn::plan {
 
-// An answer at one price: at any number of bytes B on the device, plans make again at least
+// An answer at one price: at any number of bytes B on the device, plans recompute at least
 // flow - price * B seconds. `bytes` and `seconds` are the shares that attain the flow (its minimum cut).
 struct Cut {
   double price = 0;    // seconds per byte
   double flow = 0;     // seconds
   double bytes = 0;    // that stay
-  double seconds = 0;  // of the ops made again
+  double seconds = 0;  // of the ops recomputed
   double below(double available) const { return flow - price * available; }
 };
 

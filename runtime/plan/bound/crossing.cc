@@ -34,7 +34,7 @@ double rounded_down(double x) {
 Copies copies_of(const HomeReads::Value& value, int32_t at, bool back_home, bool& busy) {
   std::array<bool, kCopies> has{};
   busy = false;
-  bool next = true;  // the first use behind `at`
+  bool next = true;  // the first use after `at`
   for (const HomeReads::Use& use : value.uses) {
     if (use.op <= at && &use == value.uses.data()) has[kInBefore] = use.reads;
     if (use.op < at && use.changes) has[kOutBefore] = true;

@@ -1,15 +1,15 @@
-// What crosses the links before and behind one program point of a problem in which values live in tiers.
+// What crosses the links before and after one program point of a problem in which values live in tiers.
 //
-// At the instant at which op m first starts, F + z seconds have passed and G + e are to come (README.md, section "The bound").
+// At the instant at which op m first starts, F + z seconds have passed and G + e are to come (README.md).
 // For a value w that lives in a tier let y = 1 if it has a place on the device then, and let H be the bytes of activations that
 // are complete in a tier then and come back. Of w's copies
 //
 //     in, before      what it is at the beginning is read by m or an op before it
-//     in, behind      y = 0 and its next use behind m reads it: its place is taken behind the instant, so all of the copy is there
+//     in, after      y = 0 and its next use after m reads it: its place is taken after the instant, so all of the copy is there
 //     out, before     y = 0 and an op before m changed it: what leaves the device has been copied by then
-//     out, behind     m or an op behind it changes it: it has to be at home in the end
+//     out, after     m or an op after it changes it: it has to be in its tier in the end
 //
-// each lies in its window as a whole; activations of H go out before and come in behind. A value that may stay and has y = 1
+// each lies in its window as a whole; activations of H go out before and come in after. A value that may stay and has y = 1
 // is taken to stay, without any copy. What a window's directions need together is at most its length: with a and b seconds
 // alone and a share f of the rates side by side, both a + k b and b + k a, k = min(1, 1 / f - 1) (a = t + f s, b = u + f s of
 // t seconds alone out, u alone in, s together: a + k b <= t + u + f (1 + k) s, and f (1 + k) <= 1). A latency counts in
@@ -22,7 +22,7 @@
 //
 //     z + sum home_seconds (1 - y) >= T.
 //
-// A fresh value whose first use comes behind op m takes no place there: with y = 1 it stays from that use on, and it counts in no sum of
+// A fresh value whose first use comes after op m takes no place there: with y = 1 it stays from that use on, and it counts in no sum of
 // y above, but all of these are on the device beside the last op, in L bytes:
 //
 //     sum y <= L
@@ -42,14 +42,16 @@ namespace cairn::plan {
 class Crossing {
  public:
   // before, after: seconds of the ops before op `at`, and of the others. room: bytes for what op `at` does not use.
-  // last_room: bytes beside the last op. largest: bytes of the largest value that is copied. late: op `at` begins so many seconds later at least, those that values cost
-  // at home included.
+  // last_room: bytes beside the last op. largest: bytes of the largest value that is copied. late: op `at` begins so many
+  // seconds later at least, those that values cost
+  // in its tier included.
   Crossing(const Problem&, int32_t at, double before, double after, double room, double last_room,
            double largest, const HomeReads&, double late = 0);
 
   struct Answer {
-    double seconds = 0;    // added before and behind the program point, and of what lives at home
-    double available = 0;  // bytes that need no recompute, as in ProgramPoint::Answer but for what has a home
+    double seconds = 0;  // added before and after the program point, and of what lives in its tier
+    double available =
+        0;  // bytes that need no recompute, as in ProgramPoint::Answer but for what may live in a tier
     // Per value of HomeReads: what share of its like has a place on the device. Negative: nothing depends on it, as op `at`
     // uses it.
     std::vector<double> here;
@@ -58,7 +60,7 @@ class Crossing {
   Answer least(const std::vector<Cut>& lines) const;
 
  private:
-  // Variables for bytes of values with a home that have no place on the device: at op `at`, or beside the last op.
+  // Variables for bytes of values that may live in a tier that have no place on the device: at op `at`, or beside the last op.
   struct Gone {
     std::vector<std::pair<int32_t, double>> here, at_the_end;
     double bytes_at_the_end = 0;  // of the latter, if all of them stayed
@@ -67,14 +69,14 @@ class Crossing {
                 const HomeReads&, Gone& gone);
 
   double seconds_, bytes_;  // units of the program
-  double home_ = 0;         // seconds of what has to live at home
+  double home_ = 0;         // seconds of what has to live in their tier
   double uncounted_ = 0;    // and of what may, but has no variable
-  double room_;             // in units of bytes, if all that has a home had its place
+  double room_;             // in units of bytes, if all that may live in a tier had its place
   LinearProgram program_;
   std::vector<std::pair<int32_t, double>>
       group_;  // per value of HomeReads: variable and bytes of its like; -1: none
   std::vector<std::pair<int32_t, double>> more_;     // variables that add to the room, or take from it
-  std::vector<std::pair<int32_t, double>> at_home_;  // seconds of what lives at home, by its bytes
+  std::vector<std::pair<int32_t, double>> at_home_;  // seconds of what lives in its tier, by its bytes
 };
 
 }  // namespace cairn::plan

@@ -1,5 +1,5 @@
 // Parts of the bound's program that share nothing but the memory, and the knapsack over whole choices from
-// each. README.md, section "The bound", "Whole ops".
+// each. README.md, "Whole ops".
 #pragma once
 #include <cstdint>
 #include <vector>

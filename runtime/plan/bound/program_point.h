@@ -1,5 +1,5 @@
 // The bound at one program point: the least seconds any plan adds because memory is scarce when one op first
-// starts. README.md, section "The bound".
+// starts. README.md.
 #pragma once
 #include <optional>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace cairn::plan {
 
-// Least seconds made again as a function of the bytes available without: the highest of the lines found so
+// Least seconds recomputed as a function of the bytes available without: the highest of the lines found so
 // far, each of which lies below it. Lines are added where they matter.
 class Remake {
  public:
@@ -42,7 +42,7 @@ class ProgramPoint {
   struct Answer {
     double seconds;            // added before and after the program point, those it is late included
     double available;          // bytes that need no recompute, tiers included
-    std::vector<double> here;  // Crossing::Answer::here; none without homes
+    std::vector<double> here;  // Crossing::Answer::here; none without values that live in tiers
   };
   Answer solve();  // of the program as narrowed by fix()
   // The program's answer over whole ops instead of shares of them, or as near to it as the work allows: a
@@ -65,10 +65,10 @@ class ProgramPoint {
 
   Closure closure_;
   Remake remake_;
-  std::optional<Crossing> crossing_;  // where values have homes
+  std::optional<Crossing> crossing_;  // where values may live in tiers
   std::vector<Tier> tiers_;
   double room_, late_, before_, after_;
-  double home_;  // seconds of what lives at home, at least
+  double home_;  // seconds of what lives in its tier, at least
   mutable int64_t work_ = 0;
 };
 

@@ -49,7 +49,7 @@ SeveralPoints::SeveralPoints(const SeveralPoints& fewer, int32_t more, int64_t b
   size_t from = 0;
   for (size_t k = 0; k < points_.size(); ++k) {
     if (points_[k] == more) {
-      // Links to the point behind it lead on to it first.
+      // Links to the point after it lead on to it first.
       if (k > 0 && k + 1 < points_.size()) best_links_[k] = fewer.best_links_[from - 1];
       continue;
     }

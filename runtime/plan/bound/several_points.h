@@ -1,5 +1,5 @@
 // The bound at several program points at once: what is on the device at one of them was there at the one before, or was made
-// again in between. README.md, section "The bound", "Several points".
+// again in between. README.md, "Several points".
 #pragma once
 #include <deque>
 #include <vector>
@@ -34,7 +34,7 @@ class SeveralPoints {
   const Index* index_;
   std::vector<int32_t> points_;
   std::deque<Stretch> stretches_;
-  // Whether what is there at the next point has to be there at this one, or made again in between: per point and value. Else links_ count
+  // Whether what is there at the next point has to be there at this one, or recomputed in between: per point and value. Else links_ count
   // for nothing.
   std::vector<std::vector<bool>> linked_;
   std::vector<double> rooms_, prices_, price_steps_;     // per point: bytes, seconds per byte
@@ -47,7 +47,8 @@ class SeveralPoints {
   double best_ = 0, scale_ = 1;
 };
 
-// The best bound of some points that it picks, in seconds that are added; 0 if the work does not suffice for a few of them. single: bounds of single
+// The best bound of some points that it picks, in seconds that are added; 0 if the work does not suffice for a few of them.
+// single: bounds of single
 // points, seconds and op.
 double several_points_seconds(const Problem&, const Index&, int64_t budget_bytes,
                               std::vector<std::pair<double, int32_t>> single, int64_t work);

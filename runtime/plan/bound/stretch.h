@@ -1,5 +1,5 @@
 // One of several program points at once, and the stretch of a plan from there to the next one: the least seconds of ops run
-// again in it, where values have prices. A minimum cut, as in closure.h. README.md, section "The bound", has the program.
+// again in it, where values have prices. A minimum cut, as in closure.h. README.md, has the program.
 #pragma once
 #include <cstdint>
 #include <vector>

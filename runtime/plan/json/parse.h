@@ -8,7 +8,7 @@
 
 namespace cairn::plan {
 
-// The parser wants readable bytes behind the text, so that goes into `padded` first.
+// The parser wants readable bytes after the text, so that goes into `padded` first.
 simdjson::error_code parse_json(simdjson::dom::parser& parser, std::string& padded, std::string_view text,
                                 simdjson::dom::element& root);
 

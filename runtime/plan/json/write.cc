@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "runtime/plan/homes/residence.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/residency/residence.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {

@@ -123,15 +123,4 @@ void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t ca
   });
 }
 
-void assign_offsets(const Problem& p, const Index& index, Plan& plan, const std::vector<int64_t>& offsets) {
-  assign(p, index, plan, [&](const std::vector<Block>& blocks) {
-    require(blocks.size() == offsets.size(), Code::kInternal, "offsets of ", offsets.size(), " blocks for ",
-            blocks.size());
-    Layout layout{offsets, 0};
-    for (size_t b = 0; b < blocks.size(); ++b)
-      layout.height = std::max(layout.height, offsets[b] + blocks[b].bytes);
-    return layout;
-  });
-}
-
 }  // namespace cairn::plan

@@ -70,11 +70,6 @@ class Filler {
     return false;
   }
 
-  double trouble(int32_t section) const {
-    const int32_t s = std::min(full_[section], sections_ - 1);
-    return sections_ > 0 ? weight_[s] : 0;
-  }
-
   template <typename Visit>
   void each_offset(Visit visit) const {
     for (size_t i = 0; i < items_.size(); ++i) visit(items_[i].piece, offsets_[i]);
@@ -379,14 +374,10 @@ class Filler {
 
 }  // namespace
 
-bool fill(const Pieces& pieces, int64_t target, int64_t& work, Packing& packing, int32_t most_pieces,
-          std::vector<double>* trouble) {
-  if (pieces.size() == 0 || pieces.size() > most_pieces || target < pieces.most) return false;
+bool fill(const Pieces& pieces, int64_t target, int64_t& work, Packing& packing) {
+  if (pieces.size() == 0 || pieces.size() > kMostSearched || target < pieces.most) return false;
   Filler filler(pieces, target, work);
-  if (!filler.run()) {
-    for (int32_t s = 0; trouble && s < pieces.sections; ++s) trouble->push_back(filler.trouble(s));
-    return false;
-  }
+  if (!filler.run()) return false;
   packing.height = 0;
   filler.each_offset([&](int32_t piece, int64_t offset) {
     packing.offsets[piece] = offset;

@@ -101,43 +101,6 @@ Layout lay_out(std::span<const Block> blocks, int64_t alignment, int64_t capacit
   return layout;
 }
 
-bool lay_out_exactly(std::span<const Block> blocks, int64_t alignment, int64_t capacity, int64_t effort,
-                     std::vector<int64_t>& offsets, std::vector<double>& trouble) {
-  const Pieces pieces(blocks, alignment);
-  Packing packing{std::vector<int64_t>(pieces.all.size()), 0};
-  int64_t work = hard(pieces.size()).fill * effort;
-  std::vector<double> ended;  // per section
-  offsets.assign(blocks.size(), 0);
-  trouble.clear();
-  if (pieces.size() == 0 || fill(pieces, capacity, work, packing, kMostFilled, &ended)) {
-    for (int32_t i = 0; i < pieces.size(); ++i) offsets[pieces.block[i]] = packing.offsets[i];
-    return true;
-  }
-  if (ended.empty()) return false;
-  const double most = *std::max_element(ended.begin(), ended.end());
-  std::vector<int32_t> begin(ended.size() + 1, 0);  // the step that a section begins with
-  for (int32_t i = 0; i < pieces.size(); ++i) {
-    begin[pieces.all[i].begin] = blocks[pieces.block[i]].begin;
-    begin[pieces.all[i].end] = blocks[pieces.block[i]].end;
-  }
-  trouble.assign(static_cast<size_t>(begin.back()), 0);
-  for (size_t s = 0; s < ended.size(); ++s)
-    std::fill(trouble.begin() + begin[s], trouble.begin() + begin[s + 1], ended[s] / most);
-  return false;
-}
-
-bool repair(std::span<const Block> blocks, int64_t alignment, int64_t capacity, int64_t work,
-            std::vector<int64_t>& offsets) {
-  const Pieces pieces(blocks, alignment);
-  if (pieces.most > capacity) return false;
-  Packing packing{std::vector<int64_t>(pieces.all.size()), 0};
-  for (int32_t i = 0; i < pieces.size(); ++i) packing.offsets[i] = offsets[pieces.block[i]];
-  if (pieces.size() > 0 && !eject(pieces, capacity, work, packing)) return false;
-  std::fill(offsets.begin(), offsets.end(), 0);
-  for (int32_t i = 0; i < pieces.size(); ++i) offsets[pieces.block[i]] = packing.offsets[i];
-  return true;
-}
-
 int64_t max_alive(std::span<const Block> blocks) { return Pieces(blocks, 1).most; }
 
 int64_t natural_alignment(const Problem& p) {

@@ -35,17 +35,6 @@ inline constexpr int64_t kNoEffort = -1;
 Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 0);
 inline constexpr int32_t kMostSearched = 1024;
 
-// The exact search alone, for up to kMostFilled blocks. True, and `offsets` filled, if that ends within the capacity. Else, for each
-// step before the last one that a block is alive at, how often the search came to an end there, as a share of the most.
-inline constexpr int32_t kMostFilled = 2 * kMostSearched;
-bool lay_out_exactly(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort,
-                     std::vector<int64_t>& offsets, std::vector<double>& trouble);
-
-// Puts the blocks whose offset is negative between the others, which do not collide, and moves what is in their way or
-// ends above `capacity`. Work is in visits of neighbours. False (and `offsets` as they were) if not all fit.
-bool repair(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t work,
-            std::vector<int64_t>& offsets);
-
 // Most bytes alive at once: no layout is lower.
 int64_t max_alive(std::span<const Block>);
 
@@ -53,11 +42,7 @@ int64_t max_alive(std::span<const Block>);
 int64_t natural_alignment(const Problem&);
 
 // Sets all offsets of the plan's steps, value_offsets, home_offsets, arena_bytes, tier_arena_bytes and peak_step.
-// Of values with a home that are persistent, too, it is decided that they stay.
+// Of values that may live in a tier that are persistent, too, it is decided that they stay.
 // capacity: of the device, persistent values included; 0: as low as is cheap to find. effort: as of lay_out().
 void assign_offsets(const Problem&, const Index&, Plan&, int64_t capacity = 0, int64_t effort = 0);
-// The same with known offsets on the device, persistent values not counted: of blocks in the order of the steps that
-// take them, of one step its outputs before its workspace.
-void assign_offsets(const Problem&, const Index&, Plan&, const std::vector<int64_t>& offsets);
-
 }  // namespace cairn::plan

@@ -35,7 +35,7 @@ struct Pieces {
   int64_t alignment = 1;
 
   // Only sections whose pieces are not all alive in a neighbour, too, matter: something begins there and something ends right
-  // behind. Per section, and one more: how many of those lie before it.
+  // after. Per section, and one more: how many of those lie before it.
   std::vector<int32_t> full_sections() const;
   int32_t size() const { return static_cast<int32_t>(all.size()); }
 };
@@ -62,7 +62,8 @@ int32_t living_to_the_end(const Pieces&);
 // `packing` replaced) if all fits. Work as of eject().
 bool stack_both_ways(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 
-// Puts what stands out above `target` or has no place yet (a negative offset) below it, throwing out what is in the way, which is put back in
+// Puts what stands out above `target` or has no place yet (a negative offset) below it, throwing out what is in the way, which
+// is put back in
 // turn. Work is in visits of neighbours and is counted down. True (and `packing` replaced) if all fits.
 bool eject(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 
@@ -72,8 +73,7 @@ bool search(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 
 // Exact search from below, for up to kMostSearched pieces that live long and overlap. Work is in visits of sections and
 // pieces and is counted down. True (and `packing` replaced) if a packing no higher than `target` was found; false
-// with work left: there is none, or there are too many pieces. trouble: if none was found, how often branches ended in each section.
-bool fill(const Pieces&, int64_t target, int64_t& work, Packing& packing, int32_t most_pieces = kMostSearched,
-          std::vector<double>* trouble = nullptr);
+// with work left: there is none, or there are too many pieces.
+bool fill(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 
 }  // namespace cairn::plan

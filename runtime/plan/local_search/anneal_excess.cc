@@ -1,5 +1,5 @@
-// Part of local search: graphs without a backward half, where memory is scarce at many ops. Each item over the budget counts
-// by itself, so that it pays to relieve any of them: the highest one alone does not change before all as high have come down.
+// Simulated annealing in which every item above the budget counts by itself. The highest item alone does not change before all that
+// are as high have become lower, so that relieving one of them would seem to bring nothing.
 #include <algorithm>
 #include <cmath>
 
@@ -8,27 +8,22 @@
 namespace cairn::plan {
 namespace {
 
-// Heats, in shares of a mean op's seconds, and what a value of mean size and lifetime costs above the budget, in such seconds.
-// A price that adapts rises in each of kAdaptations parts of the work while anything is over the budget, falls while nothing is, and
-// begins again above the last one.
+// Temperatures in shares of a mean op's seconds, and prices: what a value of mean size and lifetime costs above the budget, in such
+// seconds. Work is divided into kAdaptations parts. In each the price rises while anything is above the budget and falls while
+// nothing is. Above last_price the search is stuck and starts again from the best plan that fits.
 struct Cooling {
-  double first_heat, last_heat, first_price, last_price;
-  double least_price = 0, rise = 0;  // of prices that adapt
-  bool adapts() const { return rise > 0; }
+  double first_heat, last_heat, first_price, last_price, least_price, rise;
 };
-constexpr Cooling kCooling[] = {{1, .05, 30, 300},
-                                {.3, .05, 100, 300},
-                                {1, .05, 100, 5000, 10, 1.02},
-                                {3, .05, 100, 5000, 30, 1.1}};  // by Prices
+constexpr Cooling kCooling[] = {{1, .05, 100, 5000, 10, 1.02}, {3, .05, 100, 5000, 30, 1.1}};  // by Prices
 constexpr int64_t kAdaptations = 4000;
 constexpr double kFall = .995;
-constexpr int64_t kFallParts = 256;  // limits that fall are lower than what fits by such a part
-constexpr int kTries = 16;           // to find something that may leave
+constexpr int64_t kFallParts = 256;  // a falling budget is lower than what fits by such a part
+constexpr int kTries = 16;           // to find a value that may leave
 constexpr size_t kMostAtOnce = 4;    // values that leave before one item
 
 }  // namespace
 
-// What is made again is cheap to make while its inputs are there: they stay until the interval ends.
+// A value is cheap to recompute while its inputs are on the device, so they are kept until the interval ends.
 void LocalSearch::keep_inputs(Candidate& c, int32_t interval, Undo& undo) const {
   const int32_t maker = index_.maker[intervals_.all[interval].value], end = intervals_.all[interval].end;
   for (const int32_t v : index_.inputs[maker])
@@ -43,32 +38,24 @@ void LocalSearch::keep_inputs(Candidate& c, int32_t interval, Undo& undo) const 
     }
 }
 
-void LocalSearch::anneal_excess(const Candidate& c, int64_t budget, int64_t work, Prices prices) {
-  anneal_excess(c, std::vector<int64_t>(p_.ops.size(), budget), work, prices);
-}
-
-std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, std::vector<int64_t> limits, int64_t work,
-                                                    Prices prices) {
-  std::optional<Candidate> best;
-  if (free_intervals_.empty()) return best;
+void LocalSearch::anneal_excess(Candidate c, int64_t target, int64_t work, Prices prices) {
+  if (free_intervals_.empty()) return;
   c.cost = evaluate_(c.retention_points, c.pace, sequence_);
-  if (!c.cost.valid) return best;
+  if (!c.cost.valid) return;
   const bool falls = prices == kFalling;
-  const int64_t target = *std::max_element(limits.begin(), limits.end());
   int64_t budget = falls ? std::max(target, c.cost.peak_bytes) : target;
-  if (falls) limits.assign(limits.size(), budget);
   const auto ops = static_cast<double>(p_.ops.size());
-  double mean = 0;  // bytes x items of a stay
+  double mean = 0;  // bytes x items of a residency
   for (const Residency& r : sequence_.residencies)
     mean += static_cast<double>(p_.values[r.value].bytes) * (1 + r.end - r.begin);
   mean = std::max(mean / static_cast<double>(sequence_.residencies.size()), 1.0);
-  std::vector<int32_t> full, made_again;  // items
+  std::vector<int32_t> full, recomputed;  // items
   const auto look = [&] {
     full.clear();
-    made_again.clear();
+    recomputed.clear();
     for (int32_t item = 0; item < static_cast<int32_t>(sequence_.ops.size()); ++item) {
-      if (sequence_.live[item] > limits[sequence_.anchor[item]]) full.push_back(item);
-      if (sequence_.ops[item] != sequence_.anchor[item]) made_again.push_back(item);
+      if (sequence_.live[item] > budget) full.push_back(item);
+      if (sequence_.ops[item] != sequence_.anchor[item]) recomputed.push_back(item);
     }
     note(c);
   };
@@ -78,24 +65,18 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, std::vector<int
   };
   double excess = 0;
   std::vector<int32_t> trace;
-  const auto take_if_best = [&] {
-    const bool fits = excess == 0 && budget == target;
-    if (fits && (!best || c.cost.seconds < best->cost.seconds)) best = c;
-  };
   const auto begin = [&] {
     look();
     trace = evaluate_.trace_of(c.retention_points);
-    excess = evaluate_.priced().excess(limits) + in_flight(c.cost, sequence_.peak_bytes);
-    take_if_best();
+    excess = evaluate_.priced().excess(budget) + in_flight(c.cost, sequence_.peak_bytes);
   };
   begin();
-  Candidate lowest = c;  // where limits fall
+  Candidate lowest = c;  // where the budget falls
   const auto fall = [&] {
     if (falls && excess == 0 && budget > target) {
       lowest = c;
       budget = std::max(target, c.cost.peak_bytes - c.cost.peak_bytes / kFallParts - 1);
-      limits.assign(limits.size(), budget);
-      excess = evaluate_.priced().excess(limits) + in_flight(c.cost, sequence_.peak_bytes);
+      excess = evaluate_.priced().excess(budget) + in_flight(c.cost, sequence_.peak_bytes);
     }
     look();
   };
@@ -108,12 +89,10 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, std::vector<int
   while (evaluate_.work() < from + work && !(falls && excess == 0 && budget <= least_bytes(p_, index_))) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
     const double heat = cooling.first_heat * std::pow(cooling.last_heat / cooling.first_heat, done) / ops;
-    if (!cooling.adapts())
-      price_of_mean = cooling.first_price * std::pow(cooling.last_price / cooling.first_price, done);
-    for (; cooling.adapts() && adapted + part <= evaluate_.work(); adapted += part)
+    for (; adapted + part <= evaluate_.work(); adapted += part)
       price_of_mean =
           excess > 0 ? price_of_mean * cooling.rise : std::max(cooling.least_price, price_of_mean * kFall);
-    if (cooling.adapts() && price_of_mean > cooling.last_price) {  // stuck
+    if (price_of_mean > cooling.last_price) {  // stuck
       price_of_mean = cooling.first_price;
       if (const Candidate* within = falls ? &lowest : archive_.within(budget)) {
         c = *within;
@@ -123,7 +102,7 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, std::vector<int
     }
     const double weight = price_of_mean / ops / mean;
     undo.clear();
-    change_full(c, full, made_again, undo, cooling.adapts() ? kMostAtOnce : 1);
+    change_full(c, full, recomputed, undo);
     const auto take_back = [&] {
       for (; !undo.empty(); undo.pop_back()) c.retention_points[undo.back().first] = undo.back().second;
     };
@@ -134,8 +113,8 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, std::vector<int
       take_back();
       continue;
     }
-    if (evaluate_.priced().trace() == trace) continue;  // nothing comes of the change
-    double then = evaluate_.priced().excess(limits);
+    if (evaluate_.priced().trace() == trace) continue;  // the same sequence
+    double then = evaluate_.priced().excess(budget);
     if (price.seconds / index_.total_seconds + weight * then > most) {
       take_back();
       continue;
@@ -153,18 +132,16 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, std::vector<int
     excess = then;
     trace = evaluate_.priced().trace();
     fall();
-    take_if_best();
   }
-  return best;
 }
 
-// Something, or several of at most so many values, leaves before an item that is too full, or what is made again stays; or anything.
+// Values leave before an item that is above the budget, or a recomputed value stays, or any interval changes.
 void LocalSearch::change_full(Candidate& c, const std::vector<int32_t>& full,
-                              const std::vector<int32_t>& made_again, Undo& undo, size_t most) {
+                              const std::vector<int32_t>& made_again, Undo& undo) {
   if (!full.empty() && chance(50)) {
     const int32_t item = full[random() % full.size()], here = sequence_.anchor[item];
     size_t wanted = 1;
-    while (wanted < most && chance(30)) ++wanted;
+    while (wanted < kMostAtOnce && chance(30)) ++wanted;
     for (int tries = 0; tries < kTries && undo.size() < wanted; ++tries) {
       const Residency& r = sequence_.residencies[random() % sequence_.residencies.size()];
       if (r.begin >= item || r.end <= item || sequence_.anchor[r.begin] == here) continue;
@@ -184,7 +161,7 @@ void LocalSearch::set(Candidate& c, int32_t interval, int32_t retention_point, U
   c.retention_points[interval] = retention_point;
 }
 
-// From op `here` on it is held again, or it is made for each use.
+// The value leaves. It is kept again from op `here` on, or recomputed for each use, or sent over a link.
 void LocalSearch::give_up(Candidate& c, int32_t interval, int32_t here, Undo& undo) {
   if (interval < 0 || !rules_.free[interval]) return;
   if (links_ > 0 && may_send(interval) && (!rules_.remade[interval] || chance(50))) {
@@ -196,7 +173,7 @@ void LocalSearch::give_up(Candidate& c, int32_t interval, int32_t here, Undo& un
   if (chance(40)) keep_inputs(c, interval, undo);
 }
 
-// What the item makes again stays instead.
+// Keeps a value that the item recomputes.
 void LocalSearch::keep_again(Candidate& c, int32_t item, Undo& undo) {
   const int32_t here = sequence_.anchor[item];
   for (const int32_t v : index_.outputs[sequence_.ops[item]]) {

@@ -5,7 +5,7 @@
 
 namespace cairn::plan {
 
-// Made where another op reads what it is made from; or anywhere.
+// A point from which the value is recomputed early: where another op reads the same inputs, or anywhere in the interval.
 int32_t LocalSearch::random_early(int32_t g) {
   const Intervals::Interval& interval = intervals_.all[g];
   const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
@@ -26,7 +26,7 @@ int32_t LocalSearch::random_retention(int32_t g) {
   if (!rules_.remade[g]) return links_ > 0 && chance(50) ? random_link() : rules_.base[g];
   const bool across = rules_.across[interval.value] == g;
   const auto pick = static_cast<int>(random() % 100);
-  // Of a tail: kept beyond its last reader, for what is made again from it.
+  // The interval after the last reader: the value may be kept for ops that are recomputed from it.
   if (pick < 40) return interval.end == kNever && chance(50) ? kKeepIt : rules_.base[g];
   if (across && links_ > 0 && pick < 60) return random_link();
   if (pick < 75)
@@ -38,8 +38,7 @@ int32_t LocalSearch::random_retention(int32_t g) {
          static_cast<int32_t>(random() % static_cast<uint64_t>(std::max(1, end - interval.begin)));
 }
 
-// A change that may pay: over the budget, something leaves before a full item; else something that is made
-// again stays.
+// A change that may pay. Above the budget a value leaves before the fullest item; else a recomputed value is kept.
 void LocalSearch::change_something(Candidate& c, int64_t budget,
                                    std::vector<std::pair<int32_t, int32_t>>& undo) {
   const auto set = [&](int32_t g, int32_t retention_point) {

@@ -1,4 +1,4 @@
-// Part of local search: what is made again for several ops, although there would be room for it between them.
+// Values that are recomputed for several ops although there is room to keep them between these ops.
 #include <algorithm>
 #include <limits>
 
@@ -8,12 +8,12 @@ namespace cairn::plan {
 namespace {
 
 constexpr double kStale =
-    .02;  // of a plan's seconds: once so much is saved, what is made again is looked at anew
+    .02;  // of a plan's seconds: once so much is saved, the recomputed values are listed anew
 constexpr double kRemembered = .05;  // plans that differ by so much are remembered: one's arena may fit
 
 }  // namespace
 
-// A group runs from what is there to its anchor: what it ran up to the value is about what holding that saves.
+// All runs for one op form a group, and that op is their anchor. Keeping a value saves about the runs of the group up to the value.
 std::vector<LocalSearch::Again> LocalSearch::made_again(const Candidate& c, int64_t budget) {
   evaluate_(c.retention_points, c.pace, sequence_);
   std::vector<int64_t> spare(p_.ops.size(), 0);  // while each op runs for itself
@@ -40,7 +40,7 @@ std::vector<LocalSearch::Again> LocalSearch::made_again(const Candidate& c, int6
       again.estimate += before / static_cast<double>(p_.values[v].bytes);
     }
   }
-  // It cannot be held where there is no room for it even without what else is made again.
+  // A value cannot be kept past an op at which it does not fit even beside the op's own values.
   for (Again& again : found) {
     const Intervals::Interval& interval = intervals_.all[again.interval];
     int32_t full = std::min(interval.end, static_cast<int32_t>(p_.ops.size())) - 1;
@@ -83,7 +83,7 @@ void LocalSearch::hold_longer(Candidate& c, int64_t budget, int64_t work) {
     }
     for (const Again& again : made_again(c, budget)) {
       if (evaluate_.work() > until || c.cost.seconds < (1 - kStale) * start) break;
-      // Later is easier, and saves less.
+      // From a later op on there is room more often, and less is saved.
       size_t low = 0, high = again.anchors.size();
       for (size_t middle = 0; low < high; middle = (low + high) / 2) {
         if (hold_from(c, again.interval, again.anchors[middle], budget)) {

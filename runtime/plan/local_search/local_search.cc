@@ -60,7 +60,7 @@ void LocalSearch::note(const Candidate& c) {
   if (archive_.wants(c.cost.seconds, c.cost.peak_bytes)) archive_.add(c.retention_points, c.pace, c.cost);
 }
 
-// Its sequence is made only where that is needed: for copies, and for the order that the archive asks for.
+// The sequence of runs is made only where it is needed: to simulate copies, and for the archive's hash of the order.
 Cost LocalSearch::complete(const Candidate& c, const RetentionPricer::Price& price) {
   made_ = price.copies || archive_.wants(price.seconds, price.peak_bytes);
   if (!made_) return {true, price.seconds, price.peak_bytes};
@@ -76,7 +76,7 @@ void LocalSearch::make_sequence(const Candidate& c) {
   made_ = false;
 }
 
-// What could leave before the fullest item: values alive there that it does not use.
+// Moves that could lower the peak: values alive at the fullest item that the item does not use.
 std::vector<LocalSearch::Move> LocalSearch::moves_at_peak(const Candidate& c) {
   std::vector<Move> moves;
   const int32_t item = sequence_.peak_item;
@@ -98,7 +98,7 @@ std::vector<LocalSearch::Move> LocalSearch::moves_at_peak(const Candidate& c) {
     if (interval < 0 || !rules_.free[interval] || blocked_[interval] == round_) continue;
     const auto bytes = static_cast<double>(p_.values[v].bytes);
     const double seconds = p_.ops[index_.maker[v]].seconds;
-    // Gone after its last use, held again once made; or never held.
+    // The value leaves after its last use and is kept once it is recomputed; or it is offloaded.
     if (rules_.remade[interval] &&
         (c.retention_points[interval] < 0 || held_from(c.retention_points[interval]) <= last_use_[v]))
       moves.push_back({interval, last_use_[v] + 1, bytes / (seconds + 1e-12)});
@@ -164,7 +164,7 @@ void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
   std::stable_sort(given.begin(), given.end(),
                    [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
   for (const Move& move : given) {
-    // Keeps it; or else at least holds it from when it is made again.
+    // Keeps the value; or else keeps it from when it is recomputed.
     for (int32_t retention_point :
          {move.retention_point, intervals_.all[move.interval].begin + 1, p_.backward_begin}) {
       if (evaluate_.work() > until) return;
@@ -192,8 +192,8 @@ void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
   }
 }
 
-// Plans that keep next to nothing, from which relax() starts: saved values given up at the beginning of
-// backward, or all values after each use; held once made again, or not.
+// Plans that keep next to nothing, from which relax() starts. Either the values saved for backward leave, or all values leave after each
+// use; and recomputed values are kept, or not.
 std::vector<RetentionPoints> LocalSearch::minimal() const {
   std::vector<RetentionPoints> all(4, rules_.base);
   for (int32_t g : free_intervals_) {
@@ -252,8 +252,8 @@ double LocalSearch::energy(double seconds, int64_t peak, int64_t budget) const {
              static_cast<double>(std::max<int64_t>(1, budget - index_.persistent_bytes));
 }
 
-// Whether annealing goes on from `c`, which was priced last; then `cost` and tried_ are its own. Copies are
-// simulated only where the least that they may cost does not decide.
+// Whether annealing accepts `c`, which was priced last. If so, `cost` and tried_ are those of `c`. Copies are simulated only where
+// their least cost does not decide.
 bool LocalSearch::accept(const Candidate& c, const RetentionPricer::Price& price, double now, double heat,
                          int64_t budget, Cost& cost) {
   const auto draw = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
@@ -269,7 +269,7 @@ bool LocalSearch::accept(const Candidate& c, const RetentionPricer::Price& price
   return then <= now || (drawn < 0 ? draw() : drawn) < std::exp((now - then) / heat);
 }
 
-void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work, double hot) {
+void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work) {
   if (free_intervals_.empty()) return;
   c.cost = evaluate_(c.retention_points, c.pace, sequence_);
   if (!c.cost.valid) return;
@@ -281,7 +281,7 @@ void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work, double hot) 
   std::vector<std::pair<int32_t, int32_t>> undo;
   while (evaluate_.work() < until) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
-    const double heat = hot * std::pow(kCold / hot, done) / static_cast<double>(p_.ops.size());
+    const double heat = kHot * std::pow(kCold / kHot, done) / static_cast<double>(p_.ops.size());
     undo.clear();
     change_something(c, budget, undo);
     const RetentionPricer::Price price =

@@ -1,4 +1,4 @@
-// Part of local search: what is a little too high comes down to what the largest ops need, where copies take the place of making again.
+// Plans whose peak is a little too high are lowered to what the largest ops need, by offloading instead of recomputing.
 #include <algorithm>
 
 #include "runtime/plan/local_search/local_search.h"
@@ -11,12 +11,12 @@ constexpr double kLeastCost = .05;  // of its seconds that a copy costs even whe
 
 }  // namespace
 
-// Whether it may be sent, and is not yet.
+// Whether the interval's value may be offloaded and is not yet.
 bool LocalSearch::could_send(const Candidate& c, int32_t interval) const {
   return interval >= 0 && rules_.free[interval] && rules_.sent[interval] && c.retention_points[interval] >= 0;
 }
 
-// Seconds of the value's copies beyond those for which the op sequence leaves it idle, if these count.
+// Seconds of the value's copies. hidden: less the seconds between its two uses, during which copies cost nothing.
 double LocalSearch::seconds_to_send(int32_t interval, int32_t link, bool hidden) const {
   const Intervals::Interval& at = intervals_.all[interval];
   const Link& l = p_.links[link];
@@ -29,12 +29,12 @@ double LocalSearch::seconds_to_send(int32_t interval, int32_t link, bool hidden)
   return std::max(copies - idle, copies * kLeastCost);
 }
 
-// Sends something that lowers the fullest item, or may do so together with what is sent next. False if nothing is left to send.
+// Offloads a value so that the fullest item becomes lower, at once or together with the next one. False if no value is left.
 bool LocalSearch::send_at_peak(Candidate& c, int64_t budget, int32_t link, bool hidden) {
   const auto item = static_cast<int32_t>(std::max_element(sequence_.live.begin(), sequence_.live.end()) -
                                          sequence_.live.begin());
   const int32_t here = sequence_.anchor[item];
-  std::vector<int32_t> intervals, anchors = {here};  // of what is beside what the item's op needs
+  std::vector<int32_t> intervals, anchors = {here};  // of values that are alive but not used by the item's op
   for (const Residency& residency : sequence_.residencies) {
     if (residency.begin >= item || residency.end <= item) continue;
     anchors.push_back(sequence_.anchor[residency.begin]);

@@ -13,13 +13,12 @@ constexpr size_t kSearchedAtOnce = kTinyProblem / 2;  // so few are searched for
 
 }  // namespace
 
-// The lowest levels, where structure alone is not near the bound yet, are searched together, as what is met at one serves the next
-// one; each level above by itself, from what structure gives. A level's plans count up to the level above: then no bound of what is
-// left out is below what was found.
+// The lowest levels, whose plans by structure are far above the bound, are searched together, each from the plans of the one below. Each
+// higher level is searched by itself. A level answers for budgets up to the next level, so that no plan that it leaves out is faster.
 class Levels::Found {
  public:
   explicit Found(Search& search) : s_(search), all_(search), levels_(all_.levels()), first_(levels_) {
-    if (s_.p.ops.size() <= kSearchedAtOnce || s_.places()) return;
+    if (s_.p.ops.size() <= kSearchedAtOnce) return;
     all_.look();
     while (first_ > 1 && all_.near(first_ - 1)) --first_;
     s_.exchange(before_);
@@ -61,7 +60,7 @@ class Levels::Found {
     return next < levels_ ? all_.budget_at(next) : std::numeric_limits<int64_t>::max();
   }
 
-  // False if neither this level nor one below has anything faster.
+  // False if neither this level nor a lower one can have a faster plan.
   bool add_fastest(int level, int64_t budget, std::optional<Fit>& best) {
     const int64_t limit = limit_of(level);
     if (best && s_.bound_seconds(limit) >= best->plan.predicted_seconds) return false;

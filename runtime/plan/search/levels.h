@@ -1,5 +1,5 @@
-// Small problems: budgets at even steps between the least and what keeping everything takes, each searched for
-// once it is asked for, so that more memory is never slower and the smallest budget is exact.
+// The plans of a small problem. Levels are budgets at even steps between the smallest one and keeping everything. Each is searched when
+// an answer needs it. So more memory is never slower, and the smallest budget is exact.
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace cairn::plan {
 
-// What it answers does not depend on what was asked before.
+// Answers do not depend on what was asked before.
 class Levels {
  public:
   explicit Levels(Search&);
@@ -16,7 +16,7 @@ class Levels {
   Levels(const Levels&) = delete;
   Levels& operator=(const Levels&) = delete;
 
-  // Nothing if the budget is less than lowest() takes; never slower than for a smaller one.
+  // Nothing if the budget is less than the arena of lowest(). Never slower than the plan of a smaller budget.
   std::optional<Fit> fastest_within(int64_t budget);
   Fit lowest();
 

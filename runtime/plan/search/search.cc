@@ -9,12 +9,13 @@
 namespace cairn::plan {
 namespace {
 
-// Such parts of the budget are left free of what copies need beside ops.
+// Such parts of the budget are left free of copies, as room for holes of the layout.
 constexpr int64_t kFreeOfCopies[] = {20, 10, 5};
 
 constexpr int64_t kExactEffort = 30;      // at most some 3 s
 constexpr double kWorthRaising = 1.5e-2;  // gaps to the bound that a better bound is looked for
-constexpr double kMuch = 1e-2;            // of a plan's seconds
+constexpr double kUnlimitedSeconds = std::numeric_limits<double>::infinity();
+constexpr double kMuch = 1e-2;  // of a plan's seconds
 
 std::vector<Pace> paces_of(const Problem& p) {
   if (p.links.empty()) return {{}};
@@ -26,7 +27,7 @@ std::vector<Pace> paces_of(const Problem& p) {
 
 }  // namespace
 
-Search::Search(const Problem& problem, bool arenas_follow_peaks)
+Search::Search(const Problem& problem, bool arenas_follow_peaks, int threads)
     : p(problem),
       index(p),
       intervals(p, index),
@@ -34,6 +35,7 @@ Search::Search(const Problem& problem, bool arenas_follow_peaks)
       evaluate(p, index, intervals),
       local_search(p, index, intervals, rules, evaluate, archive),
       arenas_follow_peaks_(arenas_follow_peaks),
+      threads_(threads),
       paces_(paces_of(p)) {}
 
 void Search::restart() {
@@ -78,7 +80,7 @@ int32_t widest_link(const Problem& p, const Index& index) {
   return static_cast<int32_t>(widest - p.links.begin());
 }
 
-// The layout has holes where memory is full all the time: copies that are waited for leave them room, but for what ops need.
+// Where memory is always full the layout has holes. Limits on the memory of copies leave room for them.
 void Search::send_around_full(const Candidate& from, int64_t target) {
   for (const int64_t part : kFreeOfCopies)
     for (const bool hidden : {false, true}) {
@@ -91,8 +93,9 @@ void Search::send_around_full(const Candidate& from, int64_t target) {
 double Search::bound_seconds(int64_t budget, Effort effort) {
   const auto known = bounds_.find({budget, effort});
   if (known != bounds_.end()) return known->second;
-  const double bound = effort == Effort::kWhole ? lower_bound_seconds(p, index, budget)
-                                                : rough_bound_seconds(p, index, budget);
+  const double bound = effort == Effort::kWhole
+                           ? lower_bound_seconds(p, index, budget, {}, kUnlimitedSeconds, threads_)
+                           : rough_bound_seconds(p, index, budget);
   return bounds_.emplace(std::pair(budget, effort), bound).first->second;
 }
 
@@ -101,7 +104,7 @@ double Search::bound_seconds_below(double seconds, int64_t budget) {
   if (seconds <= bound * (1 + kWorthRaising)) return bound;
   const auto known = raised_.find(budget);
   if (known != raised_.end()) return known->second;
-  const double raised = std::max(bound, several_points_bound_seconds(p, index, budget));
+  const double raised = std::max(bound, several_points_bound_seconds(p, index, budget, threads_));
   return raised_.emplace(budget, raised).first->second;
 }
 
@@ -147,30 +150,6 @@ std::optional<Fit> Search::lay_out_exactly(const Candidate& c, int64_t capacity)
   assign_offsets(p, index, plan, capacity, kExactEffort);
   if (plan.arena_bytes > capacity) return {};
   return Fit{std::move(plan), c};
-}
-
-Placed Search::placed(const Fit& fit) {
-  Placed placed{fit.from, {}, fit.plan.arena_bytes};
-  placed.from.cost = evaluate(fit.from.retention_points, fit.from.pace, sequence);
-  std::vector<bool> on(p.values.size(), false);
-  for (const Step& step : fit.plan.steps) {
-    if (step.kind == StepKind::kFree) on[step.index] = false;
-    if (step.kind != StepKind::kRun) continue;
-    const Op& op = p.ops[step.index];
-    for (size_t k = 0; k < op.outputs.size(); ++k)
-      if (const int32_t v = op.outputs[k]; !p.values[v].persistent && !on[v]) {
-        on[v] = true;
-        placed.offsets.push_back(step.offsets[k] - index.persistent_bytes);
-      }
-    if (op.workspace_bytes > 0) placed.offsets.push_back(step.offset - index.persistent_bytes);
-  }
-  return placed;
-}
-
-Fit Search::fit_of(const Placed& placed) {
-  Plan plan = scheduled(placed.from);
-  assign_offsets(p, index, plan, placed.offsets);
-  return {std::move(plan), placed.from};
 }
 
 void Search::lay_out_for_all(const Candidate& c) {

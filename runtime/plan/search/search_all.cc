@@ -1,11 +1,12 @@
-// Small problems: one set of good plans over all budgets, so that more memory is never slower and the
-// smallest budget is exact.
+// Small problems have one set of good plans for all budgets. So more memory is never slower, and the smallest budget is exact.
 #include "runtime/plan/search/search_all.h"
 
 #include <algorithm>
 
 #include "runtime/plan/bound/bound.h"
-#include "runtime/plan/search/recursion.h"
+#include "runtime/plan/local_search/greedy.h"
+#include "runtime/plan/structure/recursion.h"
+#include "runtime/plan/structure/segments.h"
 
 namespace cairn::plan {
 namespace {
@@ -18,20 +19,18 @@ constexpr int32_t kSweepGroups = 96;  // of Segments
 constexpr size_t kExactLayouts = 2;
 constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
-constexpr int kSentLevels = 12;  // between what sends everything and what makes everything again
+constexpr int kSentLevels = 12;  // between offloading everything and recomputing everything
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
-constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
-constexpr int64_t kLowPeak = 10, kLowPacked = 12;                    // times the work, of the lowest plan
-constexpr int64_t kSweepWayDown = 32;  // plans on the way to it are lower by such a part
-constexpr int64_t kExcess = 2;         // times the work, where items over the budget count by themselves
+constexpr double kGreedyGap = 1e-4;                       // above the bound: greedy eviction is tried
+constexpr int64_t kGreedyTimes = 4;                       // times the work of a level
 constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: annealed once more
 constexpr int64_t kFarWork = 20;                          // times the work, then
 constexpr int kFarInVain = 3;                             // so often
 constexpr double kEqual = 1e-9;                           // above the bound: as good as it is
 constexpr double kWorthALevel = 1e-3;                     // above the bound, for another level to be of use
 constexpr int64_t kLevelWork = 8;                         // times the cube of the number of ops
-// Of the bytes between the largest and the smallest plan, that a link takes away within a step, for it to matter more than what
-// is made again; then plans without it get a part of the work.
+// A link is wide if within a step it takes such a part of the bytes between the largest and the smallest plan. Then copies matter more
+// than recompute, and plans without the link get less of the work.
 constexpr double kWideLink = 0.25;
 constexpr int64_t kBesideWideLink = 4;
 
@@ -47,8 +46,8 @@ void AllBudgets::run(int64_t below) {
     send_everything();
     aim_everywhere(p_, below);
   }
+  for (int level = 0; level < kLevels && budget_at(level) < below; ++level) try_greedy(budget_at(level));
   search_layouts();
-  if (s_.places()) come_down();
 }
 
 void AllBudgets::look() {
@@ -76,7 +75,7 @@ bool AllBudgets::near(int level, double gap) {
   return known && known->cost.seconds <= s_.bound_seconds(budget) * (1 + gap);
 }
 
-// What is met on the way to the level above serves it as well.
+// The level above is searched first: its plans may be the start of faster ones here.
 void AllBudgets::aim_once(int level) {
   s_.local_search.restart();
   for (int at = near(level, kWorthALevel) ? level : level + 1; at >= level; --at) {
@@ -86,11 +85,12 @@ void AllBudgets::aim_once(int level) {
     s_.local_search.use_links(true);
     if (!p_.links.empty()) aim_at(p_, budget, false);
   }
+  try_greedy(budget_at(level));
   const Candidate* const found = s_.archive.within(budget_at(level));
   if (found && arena_of(*found) > s_.searched_capacity(*found)) search_layout(Candidate(*found));
 }
 
-// As if there were no links.
+// The start of a search without links.
 void AllBudgets::begin() {
   s_.restart();
   try_subsets();
@@ -114,8 +114,8 @@ void AllBudgets::send_everything() {
   from_structure(most_ - s_.index.persistent_bytes, 0);
 }
 
-// Of few saved values every choice of what to make again is tried and, where its arena may be the lowest of
-// what is as fast, laid out: arenas do not follow from peaks.
+// Tries every set of values to recompute, if few values are saved. Sets that may have the lowest arena of those as fast are laid out,
+// as an arena does not follow from a peak.
 void AllBudgets::try_subsets() {
   std::vector<int32_t> saved;
   for (size_t v = 0; v < p_.values.size(); ++v)
@@ -167,7 +167,7 @@ void AllBudgets::from_structure(int64_t room, int32_t link) {
   }
 }
 
-// From the lowest plan that makes everything again down to what sending everything takes.
+// Levels between the lowest plan that recomputes everything and the one that offloads everything.
 void AllBudgets::send_around_full(const Candidate& made) {
   if (p_.ops.size() <= kTinyProblem) return;
   const int64_t most = made.cost.peak_bytes, least = s_.archive.plans().begin()->first;
@@ -175,13 +175,12 @@ void AllBudgets::send_around_full(const Candidate& made) {
     s_.send_around_full(made, least + (most - least) / kSentLevels * level);
 }
 
-// At budgets between the least that can be found and that of keeping everything.
+// Searches at budgets between the least that can be found and that of keeping everything.
 void AllBudgets::aim_everywhere(const Problem& bounded, int64_t below) {
   Candidate low = s_.archive.plans().begin()->second;
   s_.local_search.descend(low, 0);
   low = s_.archive.plans().begin()->second;
   s_.local_search.shrink(low, 4 * level_work());
-  if (!backward()) s_.local_search.anneal_down(least_bytes(p_, s_.index), 2 * level_work());
   const int64_t least = s_.archive.plans().begin()->first;
   const bool rough = bounded.links.empty() && has_wide_link(most_ - least);
   for (int level = 0; level < kLevels; ++level) {
@@ -208,6 +207,28 @@ void AllBudgets::aim_at(const Problem& bounded, int64_t budget, bool rough) {
   }
 }
 
+// Greedy eviction comes last, so that the plans of other searches do not depend on it. With links, copies are better.
+void AllBudgets::try_greedy(int64_t budget) {
+  if (!backward() || !p_.links.empty()) return;
+  const Candidate* const known = s_.archive.within(budget);
+  if (known && known->cost.seconds <= s_.bound_seconds(budget) * (1 + kGreedyGap)) return;
+  Greedy seeds(p_, s_.index, s_.intervals, s_.rules, s_.evaluate, s_.archive);
+  int64_t target = budget;
+  for (int round = 0; round < kSweepRounds; ++round) {
+    const auto seconds = [&] {
+      const Candidate* within = s_.archive.within(target);
+      return within ? within->cost.seconds : std::numeric_limits<double>::infinity();
+    };
+    const double before = seconds();
+    seeds.run(target, kGreedyTimes * level_work());
+    if (seconds() < before) aim(target, level_work());
+    const Candidate* found = s_.archive.within(target);
+    const int64_t over = found ? arena_of(*found) - budget : 0;
+    if (over <= 0) return;
+    target = found->cost.peak_bytes - std::max<int64_t>(1, over / 2);
+  }
+}
+
 void AllBudgets::aim(int64_t budget, int64_t work) {
   for (const Candidate& from : minimal_) {
     Candidate c = from;
@@ -215,11 +236,6 @@ void AllBudgets::aim(int64_t budget, int64_t work) {
   }
   if (const Candidate* start = s_.archive.within(budget))
     s_.local_search.anneal(*start, budget, work * 3 / 10);
-  if (s_.places()) {
-    const Candidate* start = s_.archive.within(budget);
-    s_.local_search.anneal_excess(start ? *start : s_.archive.plans().begin()->second, budget,
-                                  kExcess * work);
-  }
   const auto above = s_.archive.plans().upper_bound(budget);
   if (above != s_.archive.plans().end()) s_.local_search.anneal(above->second, budget, work * 3 / 10);
   if (const Candidate* start = s_.archive.within(budget)) {
@@ -228,8 +244,8 @@ void AllBudgets::aim(int64_t budget, int64_t work) {
   }
 }
 
-// Where that stays far above the bound: from what is fast and not much too high, each item over the budget by itself. Not where
-// that brought nothing at several budgets in a row: then it is the bound that is far, as of values that a policy sends away.
+// For levels whose plans are far above the bound: annealing by excess, from a fast plan that is a little too high. Where that brought
+// nothing at several budgets in a row the bound is too low, as where a policy offloads values, and it is left out.
 void AllBudgets::anneal_far(int64_t budget, double bound) {
   if (!backward() || p_.ops.size() <= kTinyProblem || in_vain_ == kFarInVain) return;
   const Candidate* const known = s_.archive.within(budget);
@@ -247,7 +263,7 @@ void AllBudgets::anneal_far(int64_t budget, double bound) {
   in_vain_ = found && found->cost.seconds < before ? 0 : in_vain_ + 1;
 }
 
-// Often the same plan is met again at the next budget.
+// The last answer is kept: often the same plan is the best at the next budget.
 int64_t AllBudgets::arena_of(const Candidate& c) {
   if (arena_ > 0 && c.retention_points == laid_out_.retention_points && c.pace == laid_out_.pace)
     return arena_;
@@ -257,8 +273,8 @@ int64_t AllBudgets::arena_of(const Candidate& c) {
   return arena_;
 }
 
-// Of plans whose arenas are much higher than their peaks, the one with the lowest peak and the fastest ones, where
-// nothing else is as fast in as little.
+// The exact search for offsets, for plans whose arenas are much higher than their peaks: the one with the lowest peak and the fastest
+// ones, if no other plan is as fast in as few bytes.
 void AllBudgets::search_layouts() {
   high_.push_back(s_.archive.plans().begin()->second);
   high_.push_back(s_.archive.plans().rbegin()->second);
@@ -292,23 +308,9 @@ bool AllBudgets::has_wide_link(int64_t bytes) const {
   });
 }
 
-// Without a backward half arenas end far above peaks: so what is lowest is made again and packed lower, and any budget may use what is
-// met on the way.
-void AllBudgets::come_down() {
-  const int64_t least = least_bytes(p_, s_.index);
-  s_.local_search.anneal_excess(Candidate(s_.archive.plans().rbegin()->second), least,
-                                kLowPeak * level_work(), LocalSearch::kFalling);
-  const Candidate lowest = s_.archive.plans().begin()->second;
-  for (const Placed& placed :
-       s_.local_search.pack_lower(s_.placed({s_.lay_out(lowest, lowest.cost.peak_bytes), lowest}), least,
-                                  kLowPacked * level_work(), kSweepWayDown))
-    s_.use_for_all(s_.fit_of(placed));
-}
-
 int64_t AllBudgets::level_work() const {
   const auto ops = static_cast<int64_t>(p_.ops.size());
-  return std::clamp<int64_t>(kLevelWork * ops * ops * ops, kMinLevelWork,
-                             backward() ? kMaxLevelWork : kMaxLayeredWork);
+  return std::clamp<int64_t>(kLevelWork * ops * ops * ops, kMinLevelWork, kMaxLevelWork);
 }
 
 void search_all_budgets(Search& search) { AllBudgets(search).run(); }

@@ -14,17 +14,17 @@ class AllBudgets {
  public:
   explicit AllBudgets(Search& search) : s_(search), p_(search.p) {}
 
-  // All levels below a budget, each from what was met at those before. As if there were no links first: with them the smallest budget
-  // is no larger, and nothing slower.
+  // Searches all levels below a budget from the lowest to the highest, each from the plans met at those before. Plans without links come
+  // first, so that links make neither the smallest budget larger nor any plan slower.
   void run(int64_t below = std::numeric_limits<int64_t>::max());
 
-  // What structure gives. levels() of them lie between the lowest of that and keeping everything.
+  // Fills the archive with the plans that structure gives. levels() budgets lie between the lowest of these and keeping everything.
   void look();
   int levels() const;
   int64_t budget_at(int level) const;
-  // Whether what was met at a level that no other serves is as good as searches have to be.
+  // Whether the best plan at a level is near enough to the bound.
   bool near(int level) { return near(level, far_level_); }
-  // One level by itself, with what look() left in the archive there.
+  // Searches one level, from the plans of look().
   void aim_once(int level);
 
  private:
@@ -37,12 +37,12 @@ class AllBudgets {
   void aim_everywhere(const Problem& bounded, int64_t below);
   void aim_at(const Problem& bounded, int64_t budget, bool rough);
   void aim(int64_t budget, int64_t work);
+  void try_greedy(int64_t budget);
   void anneal_far(int64_t budget, double bound);
   int64_t arena_of(const Candidate&);
   void search_layouts();
   bool search_layout(const Candidate&);
   bool has_wide_link(int64_t bytes) const;
-  void come_down();
   bool backward() const { return p_.backward_begin < static_cast<int32_t>(p_.ops.size()); }
   int64_t level_work() const;
 
@@ -55,7 +55,7 @@ class AllBudgets {
   int64_t arena_ = 0;
   double far_level_ = 0;
   int in_vain_ = 0;              // anneal_far(), last
-  std::vector<Candidate> high_;  // met with arenas much higher than their peaks
+  std::vector<Candidate> high_;  // plans with arenas much higher than their peaks
 };
 
 }  // namespace cairn::plan

@@ -11,8 +11,8 @@ namespace cairn::plan {
 
 namespace {
 
-// Twice what all values take beside the largest workspace, if that is a number: no plan needs as much, and tables are made for
-// the whole budget.
+// Twice the bytes of all values and of the largest workspace, if that does not overflow. No plan needs as much, and tables are as large
+// as the budget.
 int64_t most_bytes(const Problem& p) {
   int64_t bytes = 0, workspace = 0;
   for (const Value& v : p.values) bytes += v.bytes;
@@ -23,7 +23,8 @@ int64_t most_bytes(const Problem& p) {
 
 }  // namespace
 
-Solver::Solver(const Problem& p) : p_(p), search_(p, p.ops.size() <= kSmallProblem), one_(search_) {}
+Solver::Solver(const Problem& p, int threads)
+    : p_(p), threads_(threads), search_(p, p.ops.size() <= kSmallProblem, threads), one_(search_) {}
 
 std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
   const auto known = solved_.find({budget_bytes, effort});
@@ -33,7 +34,7 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? std::min(budget_bytes, most_bytes(p_)) : most_bytes(p_);
-  // All budgets of few ops are searched for with the same effort, whoever asks first: what they answer must not depend on that.
+  // Very small problems are searched for all budgets at once, always with the same effort: answers must not depend on who asks first.
   const bool all_at_once = p_.ops.size() <= kTinyProblem / 2;
   search_.set_layout_effort(effort == Effort::kWhole || all_at_once ? 0 : kNoEffort);
   if (budget < least_bytes(p_, search_.index)) return {};
@@ -42,14 +43,12 @@ std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
     if (!fit) return {};
     return finish(with_fewer_copies(search, std::move(*fit), budget).plan, budget_bytes, effort);
   };
-  // Without a limit nothing is to be saved but waiting for copies that policies ask for, which no bound knows of: that is not worth
-  // a search that takes long.
+  // Without a budget a search can only save waiting for copies that policies ask for. That is not worth a long search.
   if (budget_bytes <= 0 && p_.ops.size() > kTinyProblem) effort = std::min(effort, Effort::kQuick);
   if (!small()) return finished(search_, one_.solve(budget, effort));
-  // Of few ops, plans for all budgets are sooner found than one. Whether they are there must not matter: then plans would depend
-  // on what was asked before.
+  // Plans for all budgets may be known already. They are not used here: else plans would depend on what was asked before.
   if (effort != Effort::kWhole && !all_at_once) {
-    if (!quick_) quick_.emplace(p_);
+    if (!quick_) quick_.emplace(p_, threads_);
     return finished(quick_->search, quick_->one.solve(budget, effort));
   }
   return finished(search_, levels().fastest_within(budget));
@@ -61,8 +60,7 @@ Plan Solver::smallest() {
   return levels().lowest().plan;
 }
 
-// Nothing is faster than running each op once and never waiting; where policies ask for more, a search may
-// find something better, if there is a budget at all.
+// The plan that keeps everything, if it fits. Nothing is faster unless policies make it wait or recompute; then a search may do better.
 std::optional<Plan> Solver::as_it_is(int64_t budget, bool limited) {
   const Candidate least{search_.rules.base, {}, search_.evaluate(search_.rules.base, {}, search_.sequence)};
   const double seconds = small() && limited ? search_.index.total_seconds : search_.sequence.seconds;

@@ -1,23 +1,24 @@
-// From a budget to a plan: policies and what fits as it is, then the searches, then what explains the plan.
+// From a budget to a plan: first the plan that keeps everything, then the searches, then decisions, reasons and the bound.
 #pragma once
 #include <map>
 #include <optional>
 
 #include "runtime/plan/search/levels.h"
+#include "runtime/plan/search/one_budget.h"
 
 namespace cairn::plan {
 
-// For one problem; its own budget is not looked at. What it has found it keeps, so that other budgets, and the
-// same ones again, take less; plans do not depend on what was asked before.
+// Solves one problem for any budget; the problem's own budget is ignored. What was found is kept, so that later questions take less time.
+// Plans do not depend on earlier questions.
 class Solver {
  public:
-  explicit Solver(const Problem&);
+  explicit Solver(const Problem&, int threads = kMostThreads);
 
   // budget_bytes 0: no limit. Nothing if no plan fits.
   std::optional<Plan> solve(int64_t budget_bytes, Effort effort = Effort::kWhole);
   // No plan is faster.
   double least_seconds(int64_t budget_bytes) { return search_.bound_seconds(budget_bytes); }
-  // Of all plans that solve() knows, the one with the lowest arena.
+  // The plan with the lowest arena that solve() can find.
   Plan smallest();
   // Runs of ops that all searches together have priced so far.
   int64_t work() const { return search_.evaluate.work(); }
@@ -30,12 +31,13 @@ class Solver {
   Plan finish(Plan plan, int64_t budget_bytes, Effort effort);
 
   const Problem& p_;
+  const int threads_;
   Search search_;
   OneBudget one_;
   std::optional<Levels> levels_;  // a small problem's plans for all budgets
-  // A small problem's plans for one budget, quickly: apart from those for all budgets, which they would overwrite.
+  // Quick searches of a small problem. They have an archive of their own, as they would overwrite the plans for all budgets.
   struct Quick {
-    explicit Quick(const Problem& p) : search(p, false), one(search) {}
+    Quick(const Problem& p, int threads) : search(p, false, threads), one(search) {}
     Search search;
     OneBudget one;
   };

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "make_problem.h"
-#include "runtime/plan/rules.h"
-#include "runtime/plan/sequence/evaluate.h"
-#include "runtime/plan/sequence/sequence.h"
+#include "runtime/plan/pricing/evaluate.h"
+#include "runtime/plan/pricing/rules.h"
+#include "runtime/plan/pricing/sequence.h"
 
 namespace cairn::plan {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/plan/homes/residence.h"
+#include "runtime/plan/residency/residence.h"
 
 namespace cairn::plan {
 

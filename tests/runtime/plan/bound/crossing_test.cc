@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/plan/cache.h"
-#include "runtime/plan/homes/traffic.h"
+#include "runtime/plan/residency/traffic.h"
 #include "tests/runtime/plan/make_problem.h"
 #include "tests/runtime/plan/timed_optimum.h"
 #include "tests/support/seeds.h"

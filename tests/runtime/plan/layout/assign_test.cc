@@ -1,5 +1,5 @@
 #include "runtime/plan/layout/layout.h"
-#include "runtime/plan/sequence/schedule.h"
+#include "runtime/plan/pricing/schedule.h"
 #include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {

@@ -163,19 +163,6 @@ TEST(Layout, AHundredThousandBlocksAreClose) {
   EXPECT_LE(static_cast<double>(layout.height), 1.001 * static_cast<double>(max_alive(blocks)));
 }
 
-TEST(Layout, RepairPlacesWhatHasNoPlaceAndMovesWhatIsInItsWay) {
-  const std::vector<Block> blocks = {{0, 4, 64}, {2, 6, 128}, {5, 8, 64}, {3, 4, 64}, {0, 8, 0}};
-  Layout layout{{0, 128, 0, -1, -1}, 0};
-  EXPECT_FALSE(repair(blocks, 64, 192, 10'000, layout.offsets));  // 256 are alive
-  EXPECT_EQ(layout.offsets, (std::vector<int64_t>{0, 128, 0, -1, -1}));
-  layout.offsets = {0, 192, 0, -1, -1};  // above the capacity
-  ASSERT_TRUE(repair(blocks, 64, 256, 10'000, layout.offsets));
-  for (size_t b = 0; b < blocks.size(); ++b)
-    layout.height = std::max(layout.height, layout.offsets[b] + blocks[b].bytes);
-  expect_sound(blocks, layout, 64);
-  EXPECT_EQ(layout.height, 256);
-}
-
 TEST(Layout, AlignmentFollowsTheProblem) {
   Problem p = chain(2);
   EXPECT_EQ(natural_alignment(p), 64);

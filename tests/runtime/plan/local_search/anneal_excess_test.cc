@@ -90,14 +90,11 @@ TEST(AnnealExcess, FallsFarBelowEverythingKept) {
   const int64_t lowest = search.archive.plans().begin()->first;
   EXPECT_GE(lowest, least);
   EXPECT_LT(lowest, all.cost.peak_bytes - 128);
-  // Down to a budget, and then faster within it.
+  // And down to a budget between the two.
   search.restart();
   const int64_t budget = lowest + (all.cost.peak_bytes - lowest) / 2;
-  const auto found = search.local_search.anneal_excess(all, std::vector<int64_t>(p.ops.size(), budget),
-                                                       4'000'000, LocalSearch::kFalling);
+  search.local_search.anneal_excess(all, budget, 4'000'000, LocalSearch::kFalling);
   EXPECT_NE(search.archive.within(budget), nullptr);
-  ASSERT_TRUE(found.has_value());
-  EXPECT_LE(found->cost.peak_bytes, budget);
 }
 
 // Without anything that may be made again there is nothing to do.

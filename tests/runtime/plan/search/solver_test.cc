@@ -357,26 +357,6 @@ TEST(SolverLarge, TheSmallestBudgetIsExact) {
   EXPECT_THROW(solve(p), Error);
 }
 
-// Many values that are read over a long span, and no backward half: what is named as the smallest budget has a plan, and is far below
-// what it takes to keep everything.
-TEST(SolverLarge, LayersComeDownFar) {
-  const bool whole = support::long_campaign();  // the larger, the further; half a minute
-  Problem p = bench::irregular_problem("layered", whole ? 170 : 60, 1);
-  p.budget_bytes = 0;
-  const int64_t all = solve(p).device_peak_bytes;
-  p.budget_bytes = 1;
-  try {
-    solve(p);
-    FAIL() << "one byte for everything";
-  } catch (const Error& e) {
-    ASSERT_EQ(e.code(), Code::kOverBudget);
-    p.budget_bytes = static_cast<int64_t>(e.fault()->smallest_budget_bytes);
-  }
-  EXPECT_LT(static_cast<double>(p.budget_bytes), (whole ? .65 : .9) * static_cast<double>(all));
-  const Plan plan = solve(p);
-  EXPECT_EQ(violation(p, plan), "");
-  EXPECT_LE(plan.arena_bytes, p.budget_bytes);
-}
 #endif
 
 TEST(Solver, AThousandLayersTakeSeconds) {

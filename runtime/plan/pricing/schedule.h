@@ -1,0 +1,34 @@
+// From a sequence to the list of steps, without offsets: frees, and copies timed on the lanes of the links.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+#include "runtime/plan/pricing/sequence.h"
+
+namespace cairn::plan {
+
+// Copies hide under compute if values may be on the device a little longer: after their last forward use while they leave, and before
+// their reader once they are fetched. This says how many bytes of such values there may be. 0 takes least memory: every copy stalls
+// compute. limit_bytes: copies stall compute only where all that is alive would exceed the limit.
+struct Pace {
+  int64_t window_bytes = std::numeric_limits<int64_t>::max(),
+          limit_bytes = std::numeric_limits<int64_t>::max();
+
+  bool operator==(const Pace&) const = default;
+};
+
+struct Schedule {
+  std::vector<Step> steps;  // offsets not set
+  double seconds = 0;       // of the event simulation
+  int64_t peak_bytes = 0;   // most bytes alive at once, persistent values and workspace included
+  int32_t peak_step = -1;   // where they are alive
+  int32_t peak_item = -1;   // the run there, an item of the sequence
+  std::vector<int64_t> tier_peak_bytes;
+};
+
+// with_steps: false for its price alone.
+Schedule make_schedule(const Problem&, const Index&, const Sequence&, Pace, bool with_steps = true);
+
+}  // namespace cairn::plan
