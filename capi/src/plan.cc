@@ -8,7 +8,7 @@
 #include "capi/src/optimizers.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
-#include "runtime/compile/homes/tier_memory.h"
+#include "runtime/compile/residency/tier_memory.h"
 #include "runtime/plan/explain.h"
 
 using namespace cairn::capi;

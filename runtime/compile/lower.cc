@@ -5,7 +5,7 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/compile/cost_query.h"
-#include "runtime/compile/homes/gradients.h"
+#include "runtime/compile/residency/gradients.h"
 #include "runtime/compile/kernel_maker.h"
 #include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/regions/region_policies.h"

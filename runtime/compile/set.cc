@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/in_place.h"
 #include "runtime/compile/program_writer.h"
 #include "runtime/compile/regions/region_policies.h"

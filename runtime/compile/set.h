@@ -5,7 +5,7 @@
 #include <span>
 
 #include "runtime/compile/compile.h"
-#include "runtime/compile/homes/vocabulary_parts.h"
+#include "runtime/compile/residency/vocabulary_parts.h"
 
 namespace cairn::engine {
 

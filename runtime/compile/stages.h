@@ -112,7 +112,7 @@ struct Lowered {
   double update_seconds = 0, host_seconds = 0;
 
   // Gradients are values of the problem that live from the op that writes them first to the problem's last op, which
-  // stands for norm and update (homes/gradients.h).
+  // stands for norm and update (residency/gradients.h).
   bool gradients_end = false;
   // The plan is for one micro-batch per update: gradients that live in a tier, or end with the step, are written
   // anew.
@@ -132,7 +132,7 @@ struct Lowered {
   std::optional<plan::Link>
       host_disk;                // the disk as the host reads and writes it, where these updates may use it
   int64_t host_ring_bytes = 0;  // of the host tier, through which values on the disk stream for them
-  // Gradients that the host's processors sum (homes/host_adds.h), and the bytes of the host tier that this takes:
+  // Gradients that the host's processors sum (residency/host_adds.h), and the bytes of the host tier that this takes:
   // for what micro-batches send, then for a workspace.
   std::map<int32_t, HostAdd> host_added;
   int64_t add_ring_bytes = 0, add_workspace_bytes = 0;

@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "runtime/compile/homes/vocabulary_parts.h"
+#include "runtime/compile/residency/vocabulary_parts.h"
 #include "runtime/compile/options.h"
 #include "runtime/plan/cache.h"
 

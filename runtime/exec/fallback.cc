@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/compile/homes/gradients.h"
+#include "runtime/compile/residency/gradients.h"
 
 namespace cairn::engine {
 namespace {

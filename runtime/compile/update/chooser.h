@@ -9,9 +9,9 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/compile/cost_query.h"
-#include "runtime/compile/homes/homes.h"
-#include "runtime/compile/homes/host_adds.h"
-#include "runtime/compile/homes/state_candidates.h"
+#include "runtime/compile/residency/homes.h"
+#include "runtime/compile/residency/host_adds.h"
+#include "runtime/compile/residency/state_candidates.h"
 #include "runtime/compile/update/host_seconds.h"
 #include "runtime/compile/update/host_updates.h"
 #include "runtime/compile/update/offloaded_state.h"

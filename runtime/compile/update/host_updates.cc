@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "kernels/registry.h"
-#include "runtime/compile/homes/gradients.h"
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/gradients.h"
+#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/update/streamed.h"
 #include "runtime/costs/model.h"
 

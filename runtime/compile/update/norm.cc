@@ -1,9 +1,9 @@
-// The norm's program: the sum of squares of all gradients, which the update reads. It is one launch where the backend
-// has that.
+// The programs of a step that only read gradients or sums: the norm, which is the sum of squares of all gradients and one
+// launch where the backend has that; and the moves of statistics.
 #include <algorithm>
 #include <optional>
 
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/update/programs.h"
 #include "runtime/compile/update/writer.h"
 
@@ -136,10 +136,26 @@ class GradientNorm : UpdateWriter {
   }
 };
 
+// Statistics move once per step. Their sums are on the device.
+class Statistics : UpdateWriter {
+ public:
+  using UpdateWriter::UpdateWriter;
+
+  Program program() {
+    const std::vector<JointOp>& ops = joint_.ops(graph::kStatistics);
+    for (size_t i = 0; i < ops.size(); ++i) whole(ops[i], i, plan_.op_kernel[graph::kStatistics][i]);
+    return take();
+  }
+};
+
 }  // namespace
 
 Program norm_program(const Placed& plan, KernelMaker& maker, const Room& room) {
   return GradientNorm(plan, maker, room).program();
+}
+
+Program statistics_program(const Placed& plan, KernelMaker& maker, const Room& room) {
+  return Statistics(plan, maker, room).program();
 }
 
 }  // namespace cairn::engine

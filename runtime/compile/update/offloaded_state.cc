@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/compile/homes/gradients.h"
-#include "runtime/compile/homes/host_adds.h"
+#include "runtime/compile/residency/gradients.h"
+#include "runtime/compile/residency/host_adds.h"
 #include "runtime/compile/update/chooser.h"
 #include "runtime/compile/update/host_updates.h"
 #include "runtime/compile/update/streamed.h"

@@ -38,7 +38,7 @@ std::optional<Lowered> with_state_in_reach(const Lowered& plan, device::Device& 
                                            const PlanOptions& options, int64_t bytes);
 
 // Solves the problem with all of that state offloaded, and weights and gradients where plan::solve() chooses
-// (homes/homes.h). limit: seconds of a micro-batch, with its share of the update, that are known to be possible;
+// (residency/homes.h). limit: seconds of a micro-batch, with its share of the update, that are known to be possible;
 // what cannot take less is not searched for. quick: as plan::SolverCache::solve_below().
 Outcome solve_with_residencies(const Lowered& plan, device::Device& device, const PlanOptions& options,
                                plan::SolverCache& cache, double limit, bool quick);

@@ -1,7 +1,7 @@
 #include "runtime/compile/update/pieces.h"
 
 #include "runtime/base/checked.h"
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/update/host_updates.h"
 #include "runtime/compile/update/streamed.h"
 

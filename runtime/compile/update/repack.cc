@@ -1,7 +1,7 @@
 // The programs that pack weights: before the first micro-batch, and after the host wrote weights.
 #include <set>
 
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/update/programs.h"
 #include "runtime/compile/update/writer.h"
 

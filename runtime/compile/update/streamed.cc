@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 
 namespace cairn::engine {
 using graph::JointOp;

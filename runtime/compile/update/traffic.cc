@@ -5,7 +5,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/compile/cost_query.h"
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/update/streamed.h"
 #include "runtime/plan/choices.h"
 

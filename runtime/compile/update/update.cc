@@ -4,9 +4,9 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/compile/compile.h"
-#include "runtime/compile/homes/gradients.h"
-#include "runtime/compile/homes/homes.h"
-#include "runtime/compile/homes/host_adds.h"
+#include "runtime/compile/residency/gradients.h"
+#include "runtime/compile/residency/homes.h"
+#include "runtime/compile/residency/host_adds.h"
 #include "runtime/compile/update/host_program.h"
 #include "runtime/compile/update/programs.h"
 #include "runtime/compile/update/writer.h"

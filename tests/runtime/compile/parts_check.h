@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 
-#include "runtime/compile/homes/vocabulary_parts.h"
+#include "runtime/compile/residency/vocabulary_parts.h"
 #include "tests/runtime/compile/support.h"
 
 namespace cairn::engine {

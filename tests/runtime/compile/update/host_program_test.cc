@@ -2,7 +2,7 @@
 // tests/runtime/step/deferred_test.cc, tests/runtime/io/pairs_test.cc.
 #include "runtime/compile/update/host_program.h"
 
-#include "runtime/compile/homes/tier_memory.h"
+#include "runtime/compile/residency/tier_memory.h"
 #include "runtime/exec/measure.h"
 #include "tests/runtime/compile/host_room.h"
 #include "tests/runtime/compile/update_check.h"

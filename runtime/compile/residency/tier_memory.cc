@@ -1,4 +1,4 @@
-#include "runtime/compile/homes/tier_memory.h"
+#include "runtime/compile/residency/tier_memory.h"
 
 #include "runtime/base/checked.h"
 

@@ -1,5 +1,5 @@
 // A vocabulary in parts: the bits of one in one piece, in less memory.
-#include "runtime/compile/homes/vocabulary_parts.h"
+#include "runtime/compile/residency/vocabulary_parts.h"
 
 #include <numeric>
 

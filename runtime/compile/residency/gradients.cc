@@ -1,9 +1,9 @@
-#include "runtime/compile/homes/gradients.h"
+#include "runtime/compile/residency/gradients.h"
 
 #include <algorithm>
 
 #include "runtime/base/checked.h"
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 
 namespace cairn::engine {
 namespace {

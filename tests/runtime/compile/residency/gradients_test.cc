@@ -1,5 +1,5 @@
 // Gradients that are on the device from backward to the update, and not before.
-#include "runtime/compile/homes/gradients.h"
+#include "runtime/compile/residency/gradients.h"
 
 #include "tests/runtime/compile/support.h"
 #include "tests/runtime/compile/update_check.h"

@@ -1,5 +1,5 @@
 // Gradients that the host's processors add up: their bits, what crosses the link, when they are chosen.
-#include "runtime/compile/homes/host_adds.h"
+#include "runtime/compile/residency/host_adds.h"
 
 #include "runtime/exec/measure.h"
 #include "tests/runtime/compile/update/card.h"

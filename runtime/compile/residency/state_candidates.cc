@@ -1,4 +1,4 @@
-#include "runtime/compile/homes/state_candidates.h"
+#include "runtime/compile/residency/state_candidates.h"
 
 #include <algorithm>
 #include <span>

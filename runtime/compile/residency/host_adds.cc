@@ -1,4 +1,4 @@
-#include "runtime/compile/homes/host_adds.h"
+#include "runtime/compile/residency/host_adds.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // Weights and gradients that live in a tier.
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 
 #include "tests/runtime/compile/support.h"
 #include "tests/runtime/compile/update_check.h"

@@ -1,4 +1,4 @@
-#include "runtime/compile/homes/vocabulary_parts.h"
+#include "runtime/compile/residency/vocabulary_parts.h"
 
 #include <algorithm>
 #include <numeric>

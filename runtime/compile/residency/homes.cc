@@ -1,9 +1,9 @@
-#include "runtime/compile/homes/homes.h"
+#include "runtime/compile/residency/homes.h"
 
 #include <algorithm>
 
 #include "runtime/base/checked.h"
-#include "runtime/compile/homes/gradients.h"
+#include "runtime/compile/residency/gradients.h"
 #include "runtime/compile/update/host_updates.h"
 #include "runtime/compile/update/offloaded_state.h"
 #include "runtime/compile/update/streamed.h"
