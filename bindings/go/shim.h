@@ -16,6 +16,9 @@ static inline cairn_op_info_t cairn_go_op_info(void) { return (cairn_op_info_t)C
 static inline cairn_amp_class_info_t cairn_go_amp_class_info(void) {
   return (cairn_amp_class_info_t)CAIRN_AMP_CLASS_INFO_INIT;
 }
+static inline cairn_format_info_t cairn_go_format_info(void) {
+  return (cairn_format_info_t)CAIRN_FORMAT_INFO_INIT;
+}
 static inline cairn_optimizer_info_t cairn_go_optimizer_info(void) {
   return (cairn_optimizer_info_t)CAIRN_OPTIMIZER_INFO_INIT;
 }

@@ -262,6 +262,7 @@ struct PlanOptions {
   graph::AmpMode amp = graph::AmpMode::kOff;
   std::vector<graph::AmpRule> amp_rules = {};
   DType parameters = DType::kF32;  // JointOptions::parameters
+  std::vector<graph::FormatRule> formats = {};
   graph::OptimizerOptions optimizer = {};
   // For regions that have no policy of their own and lie in none that has one (region_policies.h). Values outside
   // regions stay with the planner.

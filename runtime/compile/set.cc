@@ -124,6 +124,7 @@ SetCompiler::SetCompiler(std::span<const ProgramGraph> graphs, device::Device& d
   for (const ProgramGraph& program : graphs)
     if (program.graph != nullptr) all.push_back(program.graph.get());
   graph::check_amp_rules(all, options.amp_rules);
+  graph::check_format_rules(all, options.formats);
   options_.region_policies = resolved_region_policies(all, options);
 }
 

@@ -162,7 +162,7 @@ struct Store {
 
   // Parameters that were never initialised, loaded or written, by name: zeros, from which nothing is to be trained.
   std::vector<std::string> unwritten;
-  // Room to split parameters' elements into halves, or to round them; nullptr: none is stored in two bytes.
+  // Room to split parameters' elements into halves, or to encode them; nullptr: all are stored as float32.
   static constexpr int64_t kConverted = 1 << 16;  // elements at once
   struct Halves {
     std::array<bf16, kConverted> upper;

@@ -99,19 +99,16 @@ void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t 
   }
 }
 
-// `count` numbers, in the type that the parameter is saved as, to elements `at` and on of `out`.
+// `count` numbers, in the type that the parameter is declared as, to elements `at` and on of `out`.
 void store(const double* wide, int64_t count, DType dtype, int64_t at, char* out) {
   if (dtype == DType::kF32) {
     for (int64_t k = 0; k < count; ++k) reinterpret_cast<float*>(out)[at + k] = static_cast<float>(wide[k]);
-  } else if (dtype == DType::kBF16) {
-    for (int64_t k = 0; k < count; ++k)
-      reinterpret_cast<bf16*>(out)[at + k] = to_bf16(static_cast<float>(wide[k]));
   } else {
     std::memcpy(out + at * dtype_bytes(dtype), wide, static_cast<size_t>(count) * sizeof(double));
   }
 }
 
-// Elements [begin, begin + count) in the type that the parameter is saved as.
+// Elements [begin, begin + count) in the type that the parameter is declared as.
 void fill(const graph::ParameterOptions& options, DType dtype, const RandomKey& key, int64_t begin,
           int64_t count, char* out) {
   double wide[kBlock];
@@ -146,7 +143,7 @@ void orthonormalise(double* vectors, int64_t count, int64_t length, int threads)
   }
 }
 
-// All of a parameter that starts orthogonal, as [rows, columns] in the type that it is saved as.
+// All of a parameter that starts orthogonal, as [rows, columns] in the type that it is declared as.
 std::vector<char> orthogonal(const graph::ParameterOptions& options, const TensorDesc& desc,
                              const RandomKey& key, int threads) {
   const int64_t elements = desc.shape.elements(), rows = desc.shape.rank > 0 ? desc.shape[0] : 1,
@@ -165,6 +162,16 @@ std::vector<char> orthogonal(const graph::ParameterOptions& options, const Tenso
   return out;
 }
 
+// Elements from `first` on; `from` has them in the type that the parameter is declared as.
+void write(engine::Session& session, int32_t value, int64_t first, const char* from, int64_t count) {
+  const TensorDesc desc = session.declared(value);
+  if (desc.dtype == DType::kF32)
+    return session.write_floats(value, first,
+                                {reinterpret_cast<const float*>(from), static_cast<size_t>(count)});
+  const int64_t width = dtype_bytes(desc.dtype);
+  session.write_saved(value, first * width, from, count * width);
+}
+
 // A device of its own has no processors, so the machine's are free.
 int threads_for(const device::DeviceInfo& info) {
   return info.host_reaches ? std::max(1, info.threads) : usable_processors();
@@ -177,7 +184,7 @@ void initialise(engine::Session& session, uint64_t seed) {
   const int threads = threads_for(session.device().info());
   int64_t most = 0;  // bytes: all memory is there before anything is written
   for (const graph::ParameterSlot& slot : joint.parameters) {
-    const TensorDesc desc = session.saved(slot.value);
+    const TensorDesc desc = session.declared(slot.value);
     most = std::max(most, std::min(kPiece * threads, desc.shape.elements()) * dtype_bytes(desc.dtype));
   }
   std::vector<double> storage(static_cast<size_t>((most + 7) / 8));  // aligned for all types
@@ -185,11 +192,11 @@ void initialise(engine::Session& session, uint64_t seed) {
   uint32_t index = 0;
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const graph::Value& source = joint.forward->values()[slot.source];
-    const TensorDesc desc = session.saved(slot.value);
+    const TensorDesc desc = session.declared(slot.value);
     const RandomKey key{seed, ~uint64_t{0}, 0, index++};
     if (source.parameter.init == graph::Init::kOrthogonal) {
       const std::vector<char> whole = orthogonal(source.parameter, desc, key, threads);
-      session.write_saved(slot.value, 0, whole.data(), static_cast<int64_t>(whole.size()));
+      write(session, slot.value, 0, whole.data(), desc.shape.elements());
       continue;
     }
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
@@ -199,7 +206,7 @@ void initialise(engine::Session& session, uint64_t seed) {
         const int64_t at = i * kPiece;
         fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
       });
-      session.write_saved(slot.value, begin * width, out, count * width);
+      write(session, slot.value, begin, out, count);
     }
   }
   session.parameters_changed();

@@ -1,4 +1,4 @@
-//! What the library knows by name: ops, optimizers, schedules, classes of mixed precision.
+//! What the library knows by name: ops, optimizers, schedules, classes of mixed precision, formats.
 use crate::handle::{blank, check};
 use crate::text::lent;
 use cairn_sys as sys;
@@ -6,13 +6,14 @@ use cairn_sys as sys;
 macro_rules! catalogue {
     ($(#[$list_doc:meta])* $list:ident, $(#[$doc:meta])* $name:ident, $raw:ident, $describe:ident {
         $($(#[$field_doc:meta])* $field:ident,)*
-    } { $($(#[$flag_doc:meta])* $flag:ident,)* }) => {
+    } { $($(#[$flag_doc:meta])* $flag:ident,)* } $({ $($(#[$number_doc:meta])* $number:ident,)* })?) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct $name {
             $($(#[$field_doc])* pub $field: &'static str,)*
             $($(#[$flag_doc])* pub $flag: bool,)*
+            $($($(#[$number_doc])* pub $number: u32,)*)?
         }
 
         $(#[$list_doc])*
@@ -21,7 +22,7 @@ macro_rules! catalogue {
                 let mut raw: sys::$raw = blank();
                 check(|error| unsafe { sys::$describe(index, &mut raw, error) }).ok()?;
                 // The texts live as long as the library.
-                Some(unsafe { $name { $($field: lent(raw.$field),)* $($flag: raw.$flag != 0,)* } })
+                Some(unsafe { $name { $($field: lent(raw.$field),)* $($flag: raw.$flag != 0,)* $($($number: raw.$number,)*)? } })
             })
         }
     };
@@ -113,6 +114,36 @@ catalogue! {
     } {
         /// Whether a rule may give it.
         by_rule,
+    }
+}
+
+catalogue! {
+    /// The formats that tensors are stored in.
+    ///
+    /// ```
+    /// let int8 = cairn::formats().find(|format| format.name == "int8").unwrap();
+    /// assert!(int8.block == 64 && int8.read == "dequantised" && !int8.trains);
+    /// ```
+    formats,
+    /// A format that tensors are stored in.
+    FormatInfo, cairn_format_info_t, cairn_format_describe {
+        /// As [`PlanOptions::format`](crate::PlanOptions::format) takes it.
+        name,
+        /// The format that kernels compute with.
+        computed_as,
+        /// How ops read a parameter that is stored so: `as it lies`; `dequantised`, the plan decodes it before they do;
+        /// `by updates`: only optimizers read it.
+        read,
+    } {
+        /// Whether a parameter that is trained may be stored so.
+        trains,
+    } {
+        /// Bits of one value.
+        bits,
+        /// Values that are stored together.
+        block,
+        /// Bytes that a block has beside its values.
+        scale_bytes,
     }
 }
 

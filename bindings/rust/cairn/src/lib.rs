@@ -78,7 +78,9 @@ mod stepper;
 mod text;
 
 pub use allocator::{Allocator, Limited};
-pub use catalogue::{amp_classes, ops, optimizers, schedules, AmpClassInfo, OpInfo, OptimizerInfo, ScheduleInfo};
+pub use catalogue::{
+    amp_classes, formats, ops, optimizers, schedules, AmpClassInfo, FormatInfo, OpInfo, OptimizerInfo, ScheduleInfo,
+};
 pub use custom_op::tensor::{Tensor, TensorMut, TensorType};
 pub use custom_op::{Backward, CustomOp, Forward};
 pub use data::{Dataset, DatasetInfo, Tokenizer};

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "runtime/base/tensor.h"
+#include "runtime/formats/dtype.h"
 
 namespace cairn {
 
