@@ -24,6 +24,13 @@ type AMPRule struct {
 	Class  string // "half", "full", "follow"; "default": the op's own again
 }
 
+// ParameterFormat is what parameters of two or more dimensions are stored as: those whose full names match, where * stands for
+// any text and ? for one character.
+type ParameterFormat struct {
+	Pattern string // "h.*.weight"
+	Format  string // a name of Formats: one that trains, or, of frozen parameters, one that is dequantised
+}
+
 // Hyper is one hyper-parameter by name. With neither Group nor Rest it is of all groups whose optimizer has one of that name.
 type Hyper struct {
 	Group string // pattern of a parameter group, or "PATTERN/OTHERWISE" for what its optimizer leaves to another
@@ -55,17 +62,18 @@ type PlanOptions struct {
 	SmallestBudget     bool    // instead, the smallest budget that a plan fits, which the summary names
 	LinkBytesPerSecond float64 // cost model of the host link; 0: the device's own
 	AMP                AMP
-	AMPRules           []AMPRule      // in their order
-	Parameters         DType          // what parameters of two or more dimensions are stored as: F32, or BF16 with AMPBF16
-	NoOptimizer        bool           // gradients only, no optimizer state
-	Policy             Policy         // for all regions that leave it to the planner and lie in none that has a policy
-	Regions            []RegionPolicy // instead of regions' own policies; of those that match a region, the last counts
-	Tiers              []Tier         // where offloading may go, first choice first; at most 4
-	Costs              *Costs         // nil: the device's rough rates
-	ForceCosts         bool           // take a profile that was measured on another machine
-	MicroSteps         int            // micro-batches per update that the plan is for; 0: 1
-	FuseUpdate         bool           // update parameters inside backward; for steppers with one micro-batch and NoClip
-	Optimizer          string         // of Optimizers: "adamw", "sgd", ...; "": adamw
+	AMPRules           []AMPRule         // in their order
+	Parameters         DType             // what parameters of two or more dimensions are stored as: F32, or BF16 with AMPBF16
+	Formats            []ParameterFormat // instead of Parameters; of those that match a parameter, the last counts
+	NoOptimizer        bool              // gradients only, no optimizer state
+	Policy             Policy            // for all regions that leave it to the planner and lie in none that has a policy
+	Regions            []RegionPolicy    // instead of regions' own policies; of those that match a region, the last counts
+	Tiers              []Tier            // where offloading may go, first choice first; at most 4
+	Costs              *Costs            // nil: the device's rough rates
+	ForceCosts         bool              // take a profile that was measured on another machine
+	MicroSteps         int               // micro-batches per update that the plan is for; 0: 1
+	FuseUpdate         bool              // update parameters inside backward; for steppers with one micro-batch and NoClip
+	Optimizer          string            // of Optimizers: "adamw", "sgd", ...; "": adamw
 	Groups             []ParameterGroup
 	Hypers             []Hyper // instead of the optimizers' defaults
 }
@@ -111,6 +119,11 @@ func (o *PlanOptions) raw(a *arena) (C.cairn_plan_options_t, error) {
 	raw.groups, raw.group_count = first(groups), C.uint32_t(len(groups))
 	hypers := a.hypers(o.Hypers)
 	raw.hypers, raw.hyper_count = first(hypers), C.uint32_t(len(hypers))
+	formats := list[C.cairn_parameter_format_t](a, len(o.Formats))
+	for i, format := range o.Formats {
+		formats[i].pattern, formats[i].format = a.text(format.Pattern), a.text(format.Format)
+	}
+	raw.formats, raw.format_count = first(formats), C.uint32_t(len(formats))
 	rules := list[C.cairn_amp_rule_t](a, len(o.AMPRules))
 	for i, rule := range o.AMPRules {
 		rules[i].op, rules[i].region, rules[i].amp_class = a.word(rule.Op), a.word(rule.Region), a.text(rule.Class)

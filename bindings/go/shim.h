@@ -16,6 +16,9 @@ static inline cairn_op_info_t cairn_go_op_info(void) { return (cairn_op_info_t)C
 static inline cairn_amp_class_info_t cairn_go_amp_class_info(void) {
   return (cairn_amp_class_info_t)CAIRN_AMP_CLASS_INFO_INIT;
 }
+static inline cairn_format_info_t cairn_go_format_info(void) {
+  return (cairn_format_info_t)CAIRN_FORMAT_INFO_INIT;
+}
 static inline cairn_optimizer_info_t cairn_go_optimizer_info(void) {
   return (cairn_optimizer_info_t)CAIRN_OPTIMIZER_INFO_INIT;
 }
@@ -95,9 +98,10 @@ static inline cairn_status_t cairn_go_graph_parameter(cairn_graph_t* graph, cons
   return cairn_graph_parameter(graph, &desc, &options, out_value, error);
 }
 
-static inline cairn_status_t cairn_go_graph_resident(cairn_graph_t* graph, const char* name, const int64_t* dims,
-                                                     uint32_t rank, uint32_t dtype, uint32_t kind, double fill,
-                                                     cairn_value_t* out_value, cairn_error_t* error) {
+static inline cairn_status_t cairn_go_graph_resident(cairn_graph_t* graph, const char* name,
+                                                     const int64_t* dims, uint32_t rank, uint32_t dtype,
+                                                     uint32_t kind, double fill, cairn_value_t* out_value,
+                                                     cairn_error_t* error) {
   const cairn_tensor_desc_t desc = {name, dims, rank, dtype};
   return cairn_graph_resident(graph, &desc, kind, fill, out_value, error);
 }

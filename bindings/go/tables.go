@@ -89,6 +89,32 @@ func AMPClasses() ([]AMPClassInfo, error) {
 	return found, err
 }
 
+// FormatInfo is a format that tensors are stored in.
+type FormatInfo struct {
+	Name       string
+	ComputedAs string // the format that kernels compute with
+	Read       string // how ops read a parameter that is stored so: "as stored", "dequantised", "by updates"
+	Bits       int    // of one value
+	Block      int    // values that are stored together
+	ScaleBytes int    // what a block has besides its values
+	Trains     bool   // a parameter that is trained may be stored so
+}
+
+// Formats are those that there are.
+func Formats() ([]FormatInfo, error) {
+	var found []FormatInfo
+	err := rows(func(index C.size_t, e *C.cairn_error_t) C.cairn_status_t {
+		info := C.cairn_go_format_info()
+		status := C.cairn_format_describe(index, &info, e)
+		if status == C.CAIRN_STATUS_OK {
+			found = append(found, FormatInfo{C.GoString(info.name), C.GoString(info.computed_as), C.GoString(info.read),
+				int(info.bits), int(info.block), int(info.scale_bytes), info.trains != 0})
+		}
+		return status
+	})
+	return found, err
+}
+
 // OptimizerInfo is an optimizer that plans know.
 type OptimizerInfo struct {
 	Name        string

@@ -22,6 +22,7 @@ build = {
     ["cairn.core"] = "cairn/core.lua",
     ["cairn.costs"] = "cairn/costs.lua",
     ["cairn.data"] = "cairn/data.lua",
+    ["cairn.formats"] = "cairn/formats.lua",
     ["cairn.graph"] = "cairn/graph.lua",
     ["cairn.hypers"] = "cairn/hypers.lua",
     ["cairn.instance"] = "cairn/instance.lua",

@@ -12,6 +12,7 @@ local amp = require "cairn.amp"
 local core = require "cairn.core"
 local costs = require "cairn.costs"
 local data = require "cairn.data"
+local formats = require "cairn.formats"
 local graph = require "cairn.graph"
 local hypers = require "cairn.hypers"
 local instance = require "cairn.instance"
@@ -23,7 +24,7 @@ local stepper = require "cairn.stepper"
 local cairn = {
   devices = instance.devices, device = instance.device,
   graph = graph.Graph.new, load_graph = graph.Graph.load, ops = graph.ops,
-  optimizers = hypers.optimizers, settings = hypers.settings, amp_classes = amp.classes,
+  optimizers = hypers.optimizers, settings = hypers.settings, amp_classes = amp.classes, formats = formats.list,
   schedules = schedules.list, schedule_rates = stepper.schedule_rates, parse_schedule = schedules.parse,
   costs = costs.Costs.new, read_costs = costs.Costs.read,
   plan = plan.Plan.new, plan_set = plan.Plan.set, problem_solve = plan.problem_solve, plan_counters = plan.counters,

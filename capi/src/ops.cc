@@ -73,6 +73,25 @@ cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_
   });
 }
 
+cairn_status_t cairn_format_describe(size_t index, cairn_format_info_t* out_info, cairn_error_t* error) {
+  return guard(error, [&] {
+    static constexpr const char* kReads[] = {"as stored", "dequantised", "by updates"};
+    const OutStruct out(out_info, "out_info");
+    cairn::require(index < static_cast<size_t>(cairn::kDTypeCount), Code::kNotFound,
+                   "there is no format number ", index, "; there are ", cairn::kDTypeCount);
+    const cairn::Format& row = cairn::format(static_cast<cairn::DType>(index));
+    cairn_format_info_t info = CAIRN_FORMAT_INFO_INIT;
+    info.name = row.name.data();
+    info.computed_as = cairn::dtype_name(row.computed_as).data();
+    info.read = kReads[static_cast<size_t>(row.read)];
+    info.bits = static_cast<uint32_t>(row.bits);
+    info.block = static_cast<uint32_t>(row.block);
+    info.scale_bytes = static_cast<uint32_t>(row.scale_bytes);
+    info.trains = row.trains ? 1 : 0;
+    out.write(info);
+  });
+}
+
 cairn_status_t cairn_amp_class_describe(size_t index, cairn_amp_class_info_t* out_info,
                                         cairn_error_t* error) {
   return guard(error, [&] {

@@ -85,6 +85,22 @@ std::vector<cairn::graph::AmpRule> read_amp_rules(const cairn_plan_options_t& o)
   return rules;
 }
 
+constexpr uint32_t kMaxFormats = 65536;  // more is a mistake
+
+std::vector<cairn::graph::FormatRule> read_formats(const cairn_plan_options_t& o) {
+  if (o.format_count > 0) not_null(o.formats, "options.formats");
+  require(o.format_count <= kMaxFormats, Code::kInvalidArgument, "options.formats: ", o.format_count,
+          " are more than ", kMaxFormats);
+  reserved_zero(o.reserved_tail, "options");
+  std::vector<cairn::graph::FormatRule> rules;
+  for (uint32_t i = 0; i < o.format_count; ++i) {
+    not_null(o.formats[i].pattern, cairn::cat("options.formats[", i, "].pattern"));
+    not_null(o.formats[i].format, cairn::cat("options.formats[", i, "].format"));
+    rules.push_back({o.formats[i].pattern, o.formats[i].format});
+  }
+  return rules;
+}
+
 constexpr uint32_t kMaxRegionPolicies = 65536;  // more is a mistake
 
 std::vector<engine::RegionPolicy> read_region_policies(const cairn_plan_options_t& o) {
@@ -130,6 +146,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_dev
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
           .amp_rules = read_amp_rules(o),
           .parameters = static_cast<cairn::DType>(o.parameters),
+          .formats = read_formats(o),
           .optimizer = read_optimizer(o),
           .policy = static_cast<cairn::Policy>(o.policy),
           .region_policies = read_region_policies(o),

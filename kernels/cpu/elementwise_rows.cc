@@ -1,4 +1,4 @@
-// Rows that are elementwise: activations, add, mul, scale, cast, accumulate, fill.
+// Rows that are elementwise: activations, add, mul, scale, cast, dequantise, accumulate, fill.
 #include <algorithm>
 
 #include "kernels/cpu/elementwise.h"
@@ -95,6 +95,19 @@ std::unique_ptr<Kernel> make_scale(const Signature& s) {
 std::unique_ptr<Kernel> make_add(const Signature& s) { return make_combine(s, Map::kAdd); }
 std::unique_ptr<Kernel> make_mul(const Signature& s) { return make_combine(s, Map::kMul); }
 std::unique_ptr<Kernel> make_cast(const Signature& s) { return make_convert(s, false); }
+std::unique_ptr<Kernel> make_dequantise(const Signature& s) {
+  const DType from = s.in[0].dtype, to = s.out[0].dtype;
+  if (format(from).read != Read::kDequantised || !fast_float(s.out[0])) return nullptr;
+  const int64_t count = s.in[0].shape.elements(), block = format(from).block;
+  return make_kernel([=](const Call& call) {
+    const void* x = input<const void>(call, 0);
+    void* y = output<void>(call, 0);
+    parallel_for((count + block - 1) / block, std::max<int64_t>(1, kGrain / block),
+                 [&](int64_t b, int64_t e, int) {
+                   dequantise(from, to, x, y, b * block, std::min(count, e * block));
+                 });
+  });
+}
 std::unique_ptr<Kernel> make_accumulate(const Signature& s) {
   return plain_f32(s.out[0]) ? make_convert(s, true) : nullptr;
 }

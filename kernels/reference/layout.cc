@@ -1,6 +1,7 @@
-// reshape, transpose, slice, concat: bytes move, values stay. cast: one rounding.
+// reshape, transpose, slice, concat: bytes move, values stay. cast, dequantise: one rounding.
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
+#include "runtime/formats/codecs.h"
 
 namespace cairn::kernels::reference {
 namespace {
@@ -126,8 +127,34 @@ class Cast : public Kernel {
   }
 };
 
+class Dequantise : public Kernel {
+ public:
+  explicit Dequantise(const Signature& s)
+      : row_(format(s.in[0].dtype)),
+        codec_(formats::codec(s.in[0].dtype)),
+        count_(s.in[0].shape.elements()) {}
+  void run(const Call& c) const override {
+    float numbers[formats::kMostBlock];
+    const char* block = c.in[0].as<char>();
+    for (int64_t at = 0; at < count_; at += row_.block, block += row_.block_bytes()) {
+      const int64_t here = std::min(row_.block, count_ - at);
+      codec_.decode(block, here, numbers);
+      for (int64_t i = 0; i < here; ++i) set(c.out[0], at + i, numbers[i]);
+    }
+  }
+
+ private:
+  const Format& row_;
+  const formats::Codec& codec_;
+  int64_t count_;
+};
+
 }  // namespace
 
+std::unique_ptr<Kernel> make_dequantise(const Signature& s) {
+  if (format(s.in[0].dtype).read != Read::kDequantised || s.in[0].packed_bytes > 0) return nullptr;
+  return std::make_unique<Dequantise>(s);
+}
 std::unique_ptr<Kernel> make_reshape(const Signature& s) { return make_any<Reshape>(s, "A", "A"); }
 std::unique_ptr<Kernel> make_transpose(const Signature& s) { return make_any<Transpose>(s, "A", "A"); }
 std::unique_ptr<Kernel> make_slice(const Signature& s) { return make_any<Slice>(s, "A", "A"); }

@@ -5,7 +5,7 @@
 #include "kernels/reference/parameter.h"
 #include "kernels/reference/rows.h"
 #include "kernels/reference/updates.h"
-#include "runtime/base/optimizers/dynamic_map.h"
+#include "runtime/formats/dynamic8.h"
 
 namespace cairn::kernels::reference {
 namespace {

@@ -3,7 +3,7 @@
 #include "kernels/reference/common.h"
 #include "runtime/base/optimizers/stochastic.h"
 #include "runtime/base/optimizers/update.h"
-#include "runtime/base/split.h"
+#include "runtime/formats/split.h"
 
 namespace cairn::kernels::reference {
 

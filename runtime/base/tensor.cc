@@ -6,9 +6,9 @@
 namespace cairn {
 namespace {
 constexpr Format kFormats[] = {
-#define FORMAT(id, name, bits, block, scale_bytes, computed_as) \
-  {name, bits, block, scale_bytes, DType::k##computed_as},
-#include "runtime/base/formats.def"
+#define FORMAT(id, name, bits, block, scale_bytes, computed_as, codec, read, trains) \
+  {name, bits, block, scale_bytes, DType::k##computed_as, Read::k##read, trains != 0},
+#include "runtime/formats/formats.def"
 #undef FORMAT
 };
 static_assert(std::size(kFormats) == kDTypeCount);

@@ -77,6 +77,7 @@ graph::JointOptions joint_options(const PlanOptions& options, const device::Devi
   joint.one_packed_form = registry.one_packed_form;
   joint.fuse_update = options.fuse_update;
   joint.parameters = options.parameters;
+  joint.formats = options.formats;
   joint.threads = device.info().threads;
   return joint;
 }

@@ -5,10 +5,10 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/compile/cost_query.h"
-#include "runtime/compile/residency/gradients.h"
 #include "runtime/compile/kernel_maker.h"
 #include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/regions/region_policies.h"
+#include "runtime/compile/residency/gradients.h"
 #include "runtime/costs/model.h"
 
 namespace cairn::engine {

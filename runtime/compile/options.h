@@ -46,6 +46,7 @@ struct PlanOptions {
   graph::AmpMode amp = graph::AmpMode::kOff;
   std::vector<graph::AmpRule> amp_rules = {};
   DType parameters = DType::kF32;  // JointOptions::parameters
+  std::vector<graph::FormatRule> formats = {};
   graph::OptimizerOptions optimizer = {};
   // For regions without a policy of their own and outside of every region that has one (region_policies.h). Values
   // outside of regions are the planner's to decide.

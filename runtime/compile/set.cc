@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
-#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/in_place.h"
 #include "runtime/compile/program_writer.h"
 #include "runtime/compile/regions/region_policies.h"
+#include "runtime/compile/residency/homes.h"
 #include "runtime/compile/update/offloaded_state.h"
 
 namespace cairn::engine {
@@ -132,6 +132,7 @@ SetCompiler::SetCompiler(std::span<const ProgramGraph> graphs, device::Device& d
   for (const ProgramGraph& program : graphs)
     if (program.graph != nullptr) all.push_back(program.graph.get());
   graph::check_amp_rules(all, options.amp_rules);
+  graph::check_format_rules(all, options.formats);
   options_.region_policies = resolved_region_policies(all, options);
 }
 
@@ -245,9 +246,8 @@ CompiledPlan assemble_with(const CompiledPlan& primary, Planned planned) {
   const JointGraph& joint = *plan.joint;
   const auto operand = [&](int32_t value) {
     const Where place = plan.where(value, Point::kBetween);
-    require(
-        place.on_device() && place.offset >= 0, Code::kUnsupported, "'", joint.values[at(value)].name,
-        "' is packed in a layout of its own by one program of the store, and is not kept on the device");
+    require(place.on_device() && place.offset >= 0, Code::kUnsupported, "'", joint.values[at(value)].name,
+            "' is packed in a layout of its own by one program of the store, and is not kept on the device");
     return Operand{joint.values[at(value)].desc, place.offset};
   };
   ProgramWriter writer;

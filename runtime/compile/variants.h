@@ -2,8 +2,8 @@
 #pragma once
 #include <functional>
 
-#include "runtime/compile/residency/vocabulary_parts.h"
 #include "runtime/compile/options.h"
+#include "runtime/compile/residency/vocabulary_parts.h"
 #include "runtime/plan/cache.h"
 
 namespace cairn::engine {

@@ -164,7 +164,7 @@ struct Store {
 
   // The names of parameters that were never initialised, loaded or written. They are zeros; a run on them is refused.
   std::vector<std::string> unwritten;
-  // Room to split or round elements of parameters that are stored in two bytes; nullptr: none is.
+  // Room to split parameters' elements into halves, or to encode them; nullptr: all are stored as float32.
   static constexpr int64_t kConverted = 1 << 16;  // elements at once
   struct Halves {
     std::array<bf16, kConverted> upper;

@@ -74,8 +74,10 @@ class Session {
   TensorDesc declared(int32_t value) const;
   void write_declared(int32_t value, const void* from);
   void read_declared(int32_t value, void* to) const;
-  // Elements of a parameter from `first` on, rounded to what it is saved as: float32 or bfloat16.
+  // Elements of a parameter from `first` on, where a block of its format begins, encoded as what it is saved as.
+  // kInvalidArgument: the format cannot store one of the numbers; those before it may be there.
   void write_floats(int32_t value, int64_t first, std::span<const float> from);
+  void read_floats(int32_t value, int64_t first, std::span<float> to) const;
   // A state as files have it, of which a split parameter is one tensor, in the type that the graph declares. Offset
   // and bytes are of whole elements.
   TensorDesc saved(int32_t value) const;
@@ -140,6 +142,8 @@ class Session {
   size_t index_ = 0;  // its plan, among the store's
 
   LoadedPlan& mine() const;
+  template <class Each>
+  void for_encoded(int32_t value, int64_t first, int64_t count, const Each& each) const;
   bool attempt(const RunKey& key);                       // false: cancelled
   void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
   bool submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop);

@@ -2,8 +2,9 @@
 // Others are copied through the free part of the arena, in which nothing lives between runs.
 #include <algorithm>
 
-#include "runtime/base/split.h"
 #include "runtime/exec/loaded.h"
+#include "runtime/formats/codecs.h"
+#include "runtime/formats/split.h"
 
 namespace cairn::engine {
 namespace {
@@ -86,6 +87,18 @@ void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) co
   transfer(value, offset, to, bytes, false);
 }
 
+// In pieces of full blocks: each(place in the floats, values, place in the tensor's bytes, bytes).
+template <class Each>
+void Session::for_encoded(int32_t value, int64_t first, int64_t count, const Each& each) const {
+  const Format& row = format(saved(value).dtype);
+  require(formats::codec(saved(value).dtype) && first % row.block == 0, Code::kInternal,
+          "no float32 is stored as ", row.name, " from value ", first, " on");
+  for (int64_t at = 0; at < count; at += Store::kConverted) {
+    const int64_t here = std::min(Store::kConverted, count - at);
+    each(at, here, row.bytes(first + at), row.bytes(here));
+  }
+}
+
 // The type of the graph: a parameter is what it was declared as, however it is stored.
 TensorDesc Session::declared(int32_t value) const {
   const TensorDesc& stored = described(value);
@@ -137,27 +150,32 @@ void Session::write_declared(int32_t value, const void* from) {
 void Session::read_declared(int32_t value, void* to) const {
   const TensorDesc as = declared(value);
   if (as == saved(value)) return read_saved(value, 0, to, as.bytes());
-  auto& stored = store_->halves->upper;
-  const int64_t count = as.shape.elements();
-  for (int64_t at = 0; at < count; at += Store::kConverted) {
-    const int64_t here = std::min(Store::kConverted, count - at);
-    read_at(value, at * 2, stored.data(), here * 2);
-    for (size_t i = 0; i < static_cast<size_t>(here); ++i)
-      static_cast<float*>(to)[static_cast<size_t>(at) + i] = to_float(stored[i]);
-  }
+  read_floats(value, 0, {static_cast<float*>(to), static_cast<size_t>(as.shape.elements())});
 }
 
 void Session::write_floats(int32_t value, int64_t first, std::span<const float> from) {
   const DType type = saved(value).dtype;
   if (type == DType::kF32)
     return write_saved(value, first * 4, from.data(), static_cast<int64_t>(from.size_bytes()));
-  require(type == DType::kBF16, Code::kInternal, "no float32 is written to ", dtype_name(type));
-  auto& rounded = store_->halves->upper;
-  for (size_t at = 0; at < from.size(); at += rounded.size()) {
-    const size_t count = std::min(rounded.size(), from.size() - at);
-    for (size_t i = 0; i < count; ++i) rounded[i] = to_bf16(from[at + i]);
-    write_at(value, (first + static_cast<int64_t>(at)) * 2, rounded.data(), static_cast<int64_t>(count) * 2);
-  }
+  for_encoded(value, first, static_cast<int64_t>(from.size()),
+              [&](int64_t at, int64_t count, int64_t offset, int64_t bytes) {
+                require(formats::codec(type).encode(from.data() + at, count, store_->halves.get()),
+                        Code::kInvalidArgument, "parameter '",
+                        plan().joint->values[static_cast<size_t>(value)].name,
+                        "' is given a number that is not finite, which ", dtype_name(type), " cannot store");
+                write_at(value, offset, store_->halves.get(), bytes);
+              });
+}
+
+void Session::read_floats(int32_t value, int64_t first, std::span<float> to) const {
+  const DType type = saved(value).dtype;
+  if (type == DType::kF32)
+    return read_saved(value, first * 4, to.data(), static_cast<int64_t>(to.size_bytes()));
+  for_encoded(value, first, static_cast<int64_t>(to.size()),
+              [&](int64_t at, int64_t count, int64_t offset, int64_t bytes) {
+                read_at(value, offset, store_->halves.get(), bytes);
+                formats::codec(type).decode(store_->halves.get(), count, to.data() + at);
+              });
 }
 
 void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const {

@@ -22,7 +22,7 @@ Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared
   for (const LoadedPlan& loaded : plans) {
     const graph::JointGraph& joint = *loaded.plan->joint;
     for (const graph::ParameterSlot& slot : joint.parameters)
-      if (joint.values[static_cast<size_t>(slot.value)].desc.dtype == DType::kBF16 && halves == nullptr)
+      if (joint.values[static_cast<size_t>(slot.value)].desc.dtype != DType::kF32 && halves == nullptr)
         halves = std::make_unique<Halves>();
   }
   resolve();

@@ -1,27 +1,14 @@
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {
-namespace {
-
-void check_format(const JointOptions& options) {
-  if (options.parameters == DType::kF32) return;
-  require(options.parameters == DType::kBF16 || options.parameters == DType::kSplit, Code::kInvalidArgument,
-          "parameters are stored as f32, bf16 or split, not as ", dtype_name(options.parameters));
-  require(options.amp == AmpMode::kBf16, Code::kInvalidArgument, "parameters stored as ",
-          dtype_name(options.parameters),
-          " go with amp bf16, whose ops read them as they lie; with amp off or fp16 they are f32");
-}
-
-}  // namespace
-
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options) {
   require(graph != nullptr && graph->frozen(), Code::kWrongState, "the graph is not frozen");
   JointBuilder builder(std::move(graph));
   builder.joint.amp = options.amp;
   builder.joint.amp_rules = options.amp_rules;
   builder.joint.amp_choices = amp_choices(builder.forward, options.amp_rules);
-  check_format(options);
-  add_forward(builder, options.parameters);
+  choose_formats(builder, options);
+  add_forward(builder);
   if (builder.forward.trains()) {
     if (options.amp == AmpMode::kFp16) {
       require(!options.optimizer.name.empty(), Code::kUnsupported,
@@ -37,12 +24,12 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     }
     add_backward(builder);
     fuse_backward(builder);
-    add_slots(builder, options.parameters);
+    add_slots(builder);
     if (!options.optimizer.name.empty()) add_optimizer(builder, options.optimizer);
     add_statistics(builder);
   } else {
     builder.joint.backward_begin = static_cast<int32_t>(builder.joint.ops().size());
-    add_slots(builder, options.parameters);
+    add_slots(builder);
   }
   if (!options.fuse_update) slice_parameters(builder, options.parts);
   add_packed_weights(builder, options);

@@ -20,9 +20,7 @@ constexpr Role kRoleOf[] = {Role::kInput, Role::kParameter, Role::kActivation, R
 
 class Forward {
  public:
-  // wide: by value of the graph, parameters that keep their declared type.
-  Forward(JointBuilder& builder, DType parameters, const std::vector<bool>& wide)
-      : b_(builder), amp_(builder.joint.amp), parameters_(parameters), wide_(wide) {}
+  explicit Forward(JointBuilder& builder) : b_(builder), amp_(builder.joint.amp) {}
 
   void run() {
     const Graph& g = b_.forward;
@@ -33,9 +31,9 @@ class Forward {
       if (value.kind == ValueKind::kActivation) continue;
       const Role role = kRoleOf[static_cast<size_t>(value.kind)];
       TensorDesc desc = value.desc;
-      if (role == Role::kParameter && desc.dtype == DType::kF32 && desc.shape.rank >= 2 &&
-          (wide_.empty() || !wide_[v]))
-        desc.dtype = parameters_;
+      // The upper half of one that is split.
+      if (role == Role::kParameter)
+        desc.dtype = b_.formats[v] == DType::kSplit ? DType::kBF16 : b_.formats[v];
       current_[v] = b_.add_value(value.name, desc, role, static_cast<ValueId>(v), value.region);
     }
     for (size_t i = 0; i < g.ops().size(); ++i)
@@ -118,7 +116,15 @@ class Forward {
     std::vector<TensorDesc> descs(op.in.size());
     for (size_t i = 0; i < op.in.size(); ++i) {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
-      if (value >= 0 && parameter(value) && b_.desc(value).dtype == narrow_) {
+      if (value >= 0 && parameter(value) && format(b_.desc(value).dtype).read == Read::kDequantised) {
+        const bool narrow = amp_ == AmpMode::kBf16 && reads_narrow(row, i, dtype, descs[0].dtype);
+        value = convert(OpCode::k_dequantise, value, narrow ? narrow_ : DType::kF32);
+        if (narrow) {
+          node.in.push_back(value);
+          descs[i] = b_.desc(value);
+          continue;
+        }
+      } else if (value >= 0 && parameter(value) && b_.desc(value).dtype == narrow_) {
         if (reads_narrow(row, i, dtype, descs[0].dtype)) {
           node.in.push_back(value);
           descs[i] = b_.desc(value);
@@ -161,7 +167,10 @@ class Forward {
     b_.joint.ops().push_back(std::move(node));
   }
 
-  int32_t cast(int32_t value, DType dtype) {
+  int32_t cast(int32_t value, DType dtype) { return convert(OpCode::k_cast, value, dtype); }
+
+  // code: k_cast, or k_dequantise of a parameter.
+  int32_t convert(OpCode code, int32_t value, DType dtype) {
     if (b_.desc(value).dtype == dtype) return value;
     const auto key = std::make_pair(value, dtype);
     if (auto it = casts_.find(key); it != casts_.end()) return it->second;
@@ -169,7 +178,7 @@ class Forward {
     TensorDesc desc = from.desc;
     desc.dtype = dtype;
     JointOp node;
-    node.code = OpCode::k_cast;
+    node.code = code;
     node.name = cat(from.name, ".", dtype_name(dtype));
     node.attrs = {{"dtype", std::string(dtype_name(dtype))}};
     node.in = {value};
@@ -207,8 +216,6 @@ class Forward {
 
   JointBuilder& b_;
   AmpMode amp_;
-  DType parameters_;
-  const std::vector<bool>& wide_;
   DType narrow_ = amp_ == AmpMode::kFp16 ? DType::kF16 : DType::kBF16;
   std::vector<int32_t> current_;  // forward value -> joint value
   std::vector<bool> needed_;
@@ -219,28 +226,30 @@ class Forward {
 
 namespace {
 
-// Parameters that are read in float32 where they are stored as bfloat16: by value of the graph.
-std::vector<bool> read_wide(const JointBuilder& builder) {
+// Those that would be split, but are read in float32 where they are stored as bfloat16, stay float32.
+void keep_wide(JointBuilder& builder) {
+  std::vector<DType>& formats = builder.formats;
+  if (std::ranges::find(formats, DType::kSplit) == formats.end()) return;
   JointBuilder trial(builder.joint.forward);
   trial.joint.amp = builder.joint.amp;
   trial.joint.amp_rules = builder.joint.amp_rules;
   trial.joint.amp_choices = builder.joint.amp_choices;
-  Forward(trial, DType::kBF16, {}).run();
-  std::vector<bool> wide(builder.forward.values().size());
+  trial.formats = formats;
+  Forward(trial).run();
   for (const JointOp& op : trial.joint.ops()) {
     if (op.code != OpCode::k_cast) continue;
     const JointValue& from = trial.joint.values[op.in[0]];
-    if (from.role == Role::kParameter && from.desc.dtype == DType::kBF16) wide[from.source] = true;
+    if (from.role != Role::kParameter || from.desc.dtype != DType::kBF16) continue;
+    DType& chosen = formats[static_cast<size_t>(from.source)];
+    if (chosen == DType::kSplit) chosen = DType::kF32;
   }
-  return wide;
 }
 
 }  // namespace
 
-void add_forward(JointBuilder& builder, DType parameters) {
-  const bool split = parameters == DType::kSplit;
-  const std::vector<bool> wide = split ? read_wide(builder) : std::vector<bool>();
-  Forward(builder, split ? DType::kBF16 : parameters, wide).run();
+void add_forward(JointBuilder& builder) {
+  keep_wide(builder);
+  Forward(builder).run();
 }
 
 }  // namespace cairn::graph

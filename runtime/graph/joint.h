@@ -203,6 +203,16 @@ void apply(const HyperSetting& setting, std::vector<ParameterGroup>& groups);
 // kInvalidArgument lists the groups.
 const ParameterGroup& group_of_pattern(std::span<const ParameterGroup> groups, std::string_view pattern);
 
+// What the parameters whose names match a pattern (* any text, ? one character) are stored as, in the place of
+// JointOptions::parameters. Of the rules that match a parameter the last one counts.
+struct FormatRule {
+  std::string pattern;
+  std::string format;  // a row of formats.def that trains, or that is dequantised, of frozen parameters
+};
+// For graphs that are planned together. kInvalidArgument, naming what there is: a format that is none of
+// parameters, a pattern that matches no parameter of any graph, or only vectors, which stay as they are declared.
+void check_format_rules(std::span<const Graph* const> graphs, std::span<const FormatRule> rules);
+
 // How a backend packs a weight; see kernels::Registry::packed_bytes. A plain function, so that graph knows no
 // kernel.
 using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
@@ -232,8 +242,11 @@ struct JointOptions {
   // What float32 parameters of two or more dimensions are stored as. kBF16: ops that compute in it read them as
   // they lie, all others a float32 copy; updates, whose gradients and states stay float32, round
   // stochastically. kSplit: those that no op reads in float32 are the bfloat16 that ops read and, beside it, the 16
-  // bits below (base/split.h), which only updates read.
+  // bits below (formats/split.h), which only updates read.
   DType parameters = DType::kF32;
+  // For some of them another format. One that ops do not read is for frozen parameters: an op `dequantise` of the
+  // micro-batch makes what they read, as the type that they would read otherwise.
+  std::vector<FormatRule> formats = {};
   std::set<PackedWeightUse> unpacked = {};  // not to be packed although the backend could
   // Parameters, by name, that lookups and fused losses alone use, in parts, which begin at these rows, the first at 0. Not what
   // other ops use, either, nor what is updated within backward.

@@ -12,6 +12,7 @@ namespace cairn::graph {
 struct JointBuilder {
   JointGraph joint;
   const Graph& forward;
+  std::vector<DType> formats;                  // by value of the graph: what a parameter is stored as
   std::unordered_map<std::string, int> names;  // how often a name was asked for
 
   explicit JointBuilder(std::shared_ptr<const Graph> graph) : forward(*graph) {
@@ -43,9 +44,10 @@ struct JointBuilder {
   }
 };
 
+// JointBuilder::formats, as JointOptions::parameters and JointOptions::formats say.
+void choose_formats(JointBuilder& builder, const JointOptions& options);
 // Forward ops into joint.ops() with casts as joint.amp and joint.amp_choices want them; dead ops are left out.
-// parameters: JointOptions::parameters.
-void add_forward(JointBuilder& builder, DType parameters);
+void add_forward(JointBuilder& builder);
 // Backward ops, gradients of parameters, backward_begin.
 void add_backward(JointBuilder& builder);
 // Replaces pairs of backward ops that one op can compute.
@@ -61,8 +63,8 @@ void fuse_updates(JointBuilder& builder, const std::set<std::string>& beside_bac
 void add_squares(JointBuilder& builder);
 // Moves updates of these parameters before the ops that use them first.
 void defer_updates(JointBuilder& builder, const std::set<std::string>& names);
-// Slots of the parameters; parameters: JointOptions::parameters.
-void add_slots(JointBuilder& builder, DType parameters);
+// Slots of the parameters.
+void add_slots(JointBuilder& builder);
 // States, scratch, norm and updates of the optimizers.
 void add_optimizer(JointBuilder& builder, const OptimizerOptions& options);
 // Ops that move statistics, at the end of a step.

@@ -80,7 +80,7 @@ void add_hypers(JointBuilder& builder, const std::vector<int32_t>& group_of) {
 
 }  // namespace
 
-void add_slots(JointBuilder& builder, DType parameters) {
+void add_slots(JointBuilder& builder) {
   JointGraph& joint = builder.joint;
   std::unordered_map<ValueId, int32_t> gradient_of;
   const auto count = static_cast<int32_t>(joint.values.size());
@@ -92,7 +92,7 @@ void add_slots(JointBuilder& builder, DType parameters) {
     slot.source = joint.values[v].source;
     slot.value = v;
     if (auto it = gradient_of.find(slot.source); it != gradient_of.end()) slot.gradient = it->second;
-    if (parameters == DType::kSplit && joint.values[v].desc.dtype == DType::kBF16) {
+    if (builder.formats[static_cast<size_t>(slot.source)] == DType::kSplit) {
       const JointValue high = joint.values[v];
       builder.add_value(cat(high.name, "/low"), {DType::kSplit, high.desc.shape}, Role::kLow, high.source,
                         high.region);

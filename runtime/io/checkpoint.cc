@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "runtime/base/os/file.h"
-#include "runtime/io/convert.h"
+#include "runtime/formats/codecs.h"
 #include "runtime/io/digest.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/graph_file.h"
@@ -13,6 +13,11 @@
 
 namespace cairn::io {
 namespace fs = std::filesystem;
+
+namespace {
+// Of a piece.
+int64_t blocks_of(const TensorDesc& desc) { return kPieceBytes / format(desc.dtype).block_bytes(); }
+}  // namespace
 
 struct Checkpoint::Impl {
   fs::path directory;
@@ -31,13 +36,15 @@ struct Checkpoint::Impl {
       for (const Extra& extra : *manifest.files) verify(extra);
   }
 
-  // Calls each(offset in the tensor, bytes) for a tensor piece by piece, then compares the digest.
+  // Calls each(offset in the tensor, bytes) for a tensor in pieces of full blocks, then compares the digest.
   template <class Each>
   void for_pieces(const TensorInfo& tensor, Digest& digest, std::byte* piece, const Each& each) const {
     const auto size = static_cast<uint64_t>(tensor.desc.bytes());
+    const auto whole =
+        static_cast<uint64_t>(blocks_of(tensor.desc) * format(tensor.desc.dtype).block_bytes());
     digest.restart();
-    for (uint64_t at = 0; at < size; at += kPieceBytes) {
-      const std::span<std::byte> bytes(piece, std::min<uint64_t>(kPieceBytes, size - at));
+    for (uint64_t at = 0; at < size; at += whole) {
+      const std::span<std::byte> bytes(piece, std::min(whole, size - at));
       tensors.read(tensor.offset + at, bytes.data(), bytes.size());
       digest.add(bytes);
       each(static_cast<int64_t>(at), bytes);
@@ -196,19 +203,27 @@ bool same_customs(const graph::Graph& ours, const graph::Graph& theirs) {
 
 // Whether only what a parameter is stored as differs.
 bool converts(const TensorDesc& stored, const TensorDesc& wanted) {
-  const auto known = [](DType t) { return t == DType::kF32 || t == DType::kBF16; };
+  const auto known = [](DType t) { return t != DType::kF16 && formats::codec(t); };
   return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype);
+}
+
+// The options of a plan in which a tensor has the format that it is stored in.
+std::string remedy(const Checkpoint::TensorInfo& stored) {
+  const std::string_view name = dtype_name(stored.desc.dtype);
+  if (format(stored.desc.dtype).trains) return cat("parameters in ", name);
+  return cat("the format '", stored.name, '=', name, "'");
 }
 
 // Writes a piece of a stored tensor into a value of another type. at: the piece's first byte in the tensor of `type`. wide: a
 // buffer that is used again.
 void write_converted(engine::Session& session, int32_t value, DType type, int64_t at,
                      std::span<const std::byte> bytes, std::vector<float>& wide) {
-  const int64_t width = dtype_bytes(type);
-  wide.resize(bytes.size() / static_cast<size_t>(width));
-  for (size_t i = 0; i < wide.size(); ++i)
-    wide[i] = static_cast<float>(load_float(bytes.data(), type, static_cast<int64_t>(i)));
-  session.write_floats(value, at / width, wide);
+  const Format& row = format(type);
+  const int64_t first = at / row.block_bytes() * row.block, elements = session.saved(value).shape.elements();
+  wide.resize(static_cast<size_t>(
+      std::min(static_cast<int64_t>(bytes.size()) / row.block_bytes() * row.block, elements - first)));
+  formats::codec(type).decode(bytes.data(), static_cast<int64_t>(wide.size()), wide.data());
+  session.write_floats(value, first, wide);
 }
 
 }  // namespace
@@ -233,8 +248,7 @@ void Checkpoint::restore(step::Stepper& stepper) const {
     require(stored[i].desc == desc, Code::kInvalidArgument, "'", slots[i].name, "' is ", to_string(desc),
             " in the session and ", to_string(stored[i].desc), " in the checkpoint",
             converts(stored[i].desc, desc)
-                ? cat("; plan with parameters in ", dtype_name(stored[i].desc.dtype),
-                      ", or begin with the checkpoint's parameters alone")
+                ? cat("; plan with ", remedy(stored[i]), ", or begin with the checkpoint's parameters alone")
                 : "");
   }
   // Everything is verified before anything is written: a damaged file leaves the session as it was.
@@ -273,8 +287,8 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
     impl_->verify(*tensor, digest, piece.get());
     found.emplace_back(resident.value, tensor);
     if (tensor->desc != desc)  // all memory is there before anything is written
-      wide.reserve(static_cast<size_t>(
-          std::min(kPieceBytes / dtype_bytes(tensor->desc.dtype), tensor->desc.shape.elements())));
+      wide.reserve(static_cast<size_t>(std::min(blocks_of(tensor->desc) * format(tensor->desc.dtype).block,
+                                                tensor->desc.shape.elements())));
   }
   overwrite(session, [&] {
     for (const auto& [value, tensor] : found)

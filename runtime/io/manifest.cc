@@ -137,6 +137,19 @@ std::optional<std::vector<Extra>> read_files(const fb::ManifestFile& from, Budge
   return files;
 }
 
+// A library that comes after this one may store a tensor in a format that this one cannot read; files say its name.
+void check_format(const fb::ManifestTensor& from, Budget& budget) {
+  const std::string format = text_of(from.format(), budget);
+  if (format.empty() ||
+      (from.dtype() < kDTypeCount && dtype_name(static_cast<DType>(from.dtype())) == format))
+    return;
+  std::string known;
+  for (const DType type : kDTypes) known += cat(known.empty() ? "" : ", ", dtype_name(type));
+  fail(Code::kUnsupported, "checkpoint: tensor '", text_of(from.name(), budget), "' is stored as '", format,
+       "', a format that this library does not have (it has ", known,
+       "): open it with the library that wrote it");
+}
+
 uint64_t aligned(uint64_t bytes) {
   return static_cast<uint64_t>(align_up(static_cast<int64_t>(bytes), kAlignment));
 }
@@ -163,7 +176,9 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   for (const Checkpoint::TensorInfo& t : manifest.tensors)
     tensors.push_back(fb::CreateManifestTensor(
         to, to.CreateString(t.name), static_cast<uint8_t>(t.desc.dtype),
-        to.CreateVector(t.desc.shape.dims.data(), t.desc.shape.rank), t.offset, t.digest_low, t.digest_high));
+        to.CreateVector(t.desc.shape.dims.data(), t.desc.shape.rank), t.offset, t.digest_low, t.digest_high,
+        t.desc.dtype > DType::kSplit ? to.CreateString(dtype_name(t.desc.dtype))
+                                     : Offset<flatbuffers::String>()));
   std::vector<Offset<fb::ManifestEntry>> metadata;
   for (const auto& [key, value] : manifest.metadata) {
     check_name(key, "metadata entry");
@@ -202,6 +217,7 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
   uint64_t at = 0;
   for (uint32_t i = 0; i < tensors; ++i) {
     const fb::ManifestTensor& from = *file.tensors()->Get(i);
+    check_format(from, budget);
     Checkpoint::TensorInfo tensor{text_of(from.name(), budget), desc_of(from.dtype(), from.shape(), budget),
                                   from.offset(), from.digest_low(), from.digest_high()};
     require(names.insert(tensor.name).second, Code::kCorruptFile, "checkpoint: tensor '", tensor.name,

@@ -99,22 +99,16 @@ void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t 
   }
 }
 
-// `count` numbers, in the type that the parameter is saved as, to elements `at` and on of `out`.
+// `count` numbers, in the type that the parameter is declared as, to elements `at` and on of `out`.
 void store(const double* wide, int64_t count, DType dtype, int64_t at, char* out) {
   if (dtype == DType::kF32) {
     for (int64_t k = 0; k < count; ++k) reinterpret_cast<float*>(out)[at + k] = static_cast<float>(wide[k]);
-  } else if (dtype == DType::kBF16) {
-    for (int64_t k = 0; k < count; ++k)
-      reinterpret_cast<bf16*>(out)[at + k] = to_bf16(static_cast<float>(wide[k]));
-  } else if (dtype == DType::kF16) {
-    for (int64_t k = 0; k < count; ++k)
-      reinterpret_cast<f16*>(out)[at + k] = to_f16(static_cast<float>(wide[k]));
   } else {
     std::memcpy(out + at * dtype_bytes(dtype), wide, static_cast<size_t>(count) * sizeof(double));
   }
 }
 
-// Elements [begin, begin + count) in the type that the parameter is saved as.
+// Elements [begin, begin + count) in the type that the parameter is declared as.
 void fill(const graph::ParameterOptions& options, DType dtype, const RandomKey& key, int64_t begin,
           int64_t count, char* out) {
   double wide[kBlock];
@@ -149,7 +143,7 @@ void orthonormalise(double* vectors, int64_t count, int64_t length, int threads)
   }
 }
 
-// All of a parameter that starts orthogonal, as [rows, columns] in the type that it is saved as.
+// All of a parameter that starts orthogonal, as [rows, columns] in the type that it is declared as.
 std::vector<char> orthogonal(const graph::ParameterOptions& options, const TensorDesc& desc,
                              const RandomKey& key, int threads) {
   const int64_t elements = desc.shape.elements(), rows = desc.shape.rank > 0 ? desc.shape[0] : 1,
@@ -166,6 +160,16 @@ std::vector<char> orthogonal(const graph::ParameterOptions& options, const Tenso
       store(&value, 1, desc.dtype, row * columns + column, out.data());
     }
   return out;
+}
+
+// Elements from `first` on; `from` has them in the type that the parameter is declared as.
+void write(engine::Session& session, int32_t value, int64_t first, const char* from, int64_t count) {
+  const TensorDesc desc = session.declared(value);
+  if (desc.dtype == DType::kF32)
+    return session.write_floats(value, first,
+                                {reinterpret_cast<const float*>(from), static_cast<size_t>(count)});
+  const int64_t width = dtype_bytes(desc.dtype);
+  session.write_saved(value, first * width, from, count * width);
 }
 
 // Threads for work on the host. With a device with memory of its own all processors of the machine are free.
@@ -190,7 +194,7 @@ void initialise(engine::Session& session, uint64_t seed) {
   const int threads = threads_for(session.device().info());
   int64_t most = 0;  // bytes: all memory is there before anything is written
   for (const int32_t value : started(joint)) {
-    const TensorDesc desc = session.saved(value);
+    const TensorDesc desc = session.declared(value);
     most = std::max(most, std::min(kPiece * threads, desc.shape.elements()) * dtype_bytes(desc.dtype));
   }
   std::vector<double> storage(static_cast<size_t>((most + 7) / 8));  // aligned for all types
@@ -198,11 +202,11 @@ void initialise(engine::Session& session, uint64_t seed) {
   uint32_t index = 0;
   for (const int32_t value : started(joint)) {
     const graph::Value& source = joint.forward->values()[joint.values[value].source];
-    const TensorDesc desc = session.saved(value);
+    const TensorDesc desc = session.declared(value);
     const RandomKey key{seed, ~uint64_t{0}, 0, index++};
     if (source.parameter.init == graph::Init::kOrthogonal) {
       const std::vector<char> whole = orthogonal(source.parameter, desc, key, threads);
-      session.write_saved(value, 0, whole.data(), static_cast<int64_t>(whole.size()));
+      write(session, value, 0, whole.data(), desc.shape.elements());
       continue;
     }
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
@@ -212,7 +216,7 @@ void initialise(engine::Session& session, uint64_t seed) {
         const int64_t at = i * kPiece;
         fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
       });
-      session.write_saved(value, begin * width, out, count * width);
+      write(session, value, begin, out, count);
     }
   }
   session.parameters_changed();

@@ -303,6 +303,16 @@ return {
     },
   },
   {
+    command = "ops --formats",
+    keys = {
+      { "[].{name, description}", "of each format" },
+      { "[].{bits, block, scale_bytes}", "of a value; values that are stored together; bytes besides them" },
+      { "[].computed_as", "the format that kernels compute with" },
+      { "[].read", "how ops read a parameter of it: `as stored`, `dequantised`, `by updates`" },
+      { "[].trains", "whether a parameter that is trained may be stored so" },
+    },
+  },
+  {
     command = "ops --optimizers",
     keys = {
       { "[].{name, description, otherwise}", "`otherwise`: the optimizer of parameters that this one does not take" },

@@ -114,8 +114,8 @@ prose.devices = {
   examples = { { "CAIRN_ISA=avx2 cairn devices", "with a lower instruction set forced" } },
 }
 prose.ops = {
-  about = { "Lists the ops that graphs are built of, with operands, attributes and formulas; or optimizers, " ..
-    "schedules, and what mixed precision does to each op." },
+  about = { "Lists the ops that graphs are built of, with operands, attributes and formulas; or formats, " ..
+    "optimizers, schedules, and what mixed precision does to each op." },
   examples = { { "cairn ops linear softmax", "" }, { "cairn ops --optimizers", "" } },
 }
 prose.lua = {

@@ -74,6 +74,7 @@ return {
     { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "eps", EPS, "of the norms", least = 0 },
+    { "frozen", "", "parameters whose names match are not trained, as 'h.*'" },
     { "positions", 0, "rows of the position table, for windows shorter than it; 0: seq", whole = true, least = 0 },
   },
   training = { steps = 100, rate = 3e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, clip = 1.0 },
@@ -110,6 +111,8 @@ return {
     local last = context:op("embedding", rows, position)
     return { outputs = { graph:name(context:op("linear", last, tokens.wte), "logits") } }
   end,
+
+  frozen = function(o) return o.frozen end,
 
   dataset = function(o, run) return run.text(o) end,
 

@@ -84,6 +84,7 @@ return {
     { "eval_fraction", 0, "or this share at the end of data, which is not trained with", least = 0, below = 1 },
     { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
     { "eps", EPS, "of the norms", least = 0 },
+    { "frozen", "", "parameters whose names match are not trained, as 'h.*'" },
     { "tied", false, "the head is the token table" },
   },
   training = { steps = 100, rate = 3e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, clip = 1.0 },
@@ -118,6 +119,10 @@ return {
     local last = context:op("embedding", rows, position)
     return { outputs = { graph:name(context:op("linear", last, head), "logits") } }
   end,
+
+  frozen = function(o) return o.frozen end,
+
+  blocks = "model.layers.",
 
   dataset = function(o, run) return run.text(o) end,
 

@@ -239,6 +239,18 @@ inline void add_residents(std::vector<Direct>& to) {
     }
 }
 
+// Every format that is read through `dequantise`: parts of a block, whole ones, many.
+inline void add_dequantised(std::vector<Direct>& to) {
+  for (const DType stored : kDTypes) {
+    const int64_t block = format(stored).block;
+    if (format(stored).read != Read::kDequantised) continue;
+    for (const DType type : kKernelTypes)
+      for (const int64_t n : {int64_t{1}, block - 1, block, block + 7, 3 * block, 129 * block + 2})
+        to.push_back(
+            {"dequantise", {{stored, {n}, 0}}, {{type, {n}, 0}}, {{"dtype", std::string(dtype_name(type))}}});
+  }
+}
+
 // Ops that no graph of a case holds, on operands drawn here.
 inline std::vector<Direct> direct_cases() {
   std::vector<Direct> list;
@@ -257,6 +269,7 @@ inline std::vector<Direct> direct_cases() {
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   add_comparisons(list);
   add_residents(list);
+  add_dequantised(list);
   for (const UpdateKind& kind : update_kinds())
     for (const TensorDesc& x : update_tensors(kind)) list.push_back(update_call(kind, x, false));
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/formats/codecs.h"
 #include "tests/conformance/interpreter.h"
 
 namespace cairn::conformance {
@@ -93,9 +94,7 @@ inline void fill(const Tensor& t, uint64_t tensor, const Operand& o) {
   if (format(t.desc.dtype).block > 1) {  // a block's scale follows from all of its numbers
     std::vector<float> numbers;
     for (int64_t i = 0; i < elements; ++i) numbers.push_back(static_cast<float>(draw(tensor, i, o)));
-    for (int64_t i = 0; i < elements; i += kDynamicBlock)
-      encode_dynamic(dynamic_map_of(t.desc.dtype), numbers.data() + i,
-                     std::min<int64_t>(kDynamicBlock, elements - i), t.as<DynamicBlock>()[i / kDynamicBlock]);
+    formats::codec(t.desc.dtype).encode(numbers.data(), elements, t.data);
     return;
   }
   for (int64_t i = 0; i < elements; ++i) set(t, i, draw(tensor, i, o));

@@ -9,7 +9,7 @@
 
 #include "kernels/registry.h"
 #include "runtime/base/kernel.h"
-#include "runtime/base/optimizers/dynamic_map.h"
+#include "runtime/formats/dynamic8.h"
 #include "runtime/graph/joint.h"
 
 namespace cairn::conformance {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/optimizers/stochastic.h"
-#include "runtime/base/split.h"
+#include "runtime/formats/split.h"
 #include "runtime/ops/optimizers.h"
 #include "tests/conformance/cases.h"
 

@@ -17,7 +17,7 @@ namespace cairn::test {
 
 class Disk final : public Recorder {
  public:
-  explicit Disk(const std::filesystem::path& root);  // as it lies there, all of it on the disk
+  explicit Disk(const std::filesystem::path& root);  // as stored there, all of it on the disk
   void add(Effect effect) override;
   size_t effects() const { return effects_.size(); }
   // What may be found after a power failure that comes after the first `count` effects, written to `to`,

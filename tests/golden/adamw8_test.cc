@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/registry.h"
-#include "runtime/base/optimizers/dynamic_map.h"
+#include "runtime/formats/dynamic8.h"
 #include "runtime/ops/optimizers.h"
 #include "tests/golden/fixture.h"
 

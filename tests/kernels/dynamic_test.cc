@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "kernels/registry.h"
-#include "runtime/base/optimizers/dynamic_map.h"
 #include "runtime/base/optimizers/update_operands.h"
+#include "runtime/formats/dynamic8.h"
 
 namespace cairn::kernels {
 namespace {

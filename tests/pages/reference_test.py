@@ -107,6 +107,7 @@ RUNS = {
     "devices": ["devices"],
     "devices --models": ["devices --models"],
     "ops": ["ops"],
+    "ops --formats": ["ops --formats"],
     "ops --optimizers": ["ops --optimizers"],
     "ops --schedules": ["ops --schedules"],
     "ops --counters": ["ops --counters"],

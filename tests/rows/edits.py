@@ -1,7 +1,8 @@
 """A made-up thing that is added to the sources by a list of edits: how many files have to change, and whether what
 comes of it works. The edits are tried on copies; the sources stay as they are.
 
-An edit is (file, anchor, text): the text is put behind the anchor, which stands in the file once."""
+An edit is (file, anchor, text): the text is put behind the anchor, which stands in the file once; or, where the anchor is
+None, it is a new file."""
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 class Edit(NamedTuple):
     file: str  # relative to the root
-    anchor: str
+    anchor: str | None
     text: str
 
 
@@ -28,6 +29,9 @@ def apply(edits, to, read_from=ROOT):
     """Writes the files as they are after the edits below `to`."""
     changed = {}
     for edit in edits:
+        if edit.anchor is None:
+            changed[edit.file] = edit.text
+            continue
         text = changed.get(edit.file) or (read_from / edit.file).read_text(encoding="utf-8")
         if text.count(edit.anchor) != 1:
             raise AssertionError(f"{edit.file} has the anchor {edit.anchor!r} {text.count(edit.anchor)} times, not "

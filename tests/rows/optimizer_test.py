@@ -72,7 +72,7 @@ HWY_INLINE void update(const Tempered& f, V grad, V& p, VectorSlot* state) {
   p = hn::NegMulAdd(set(f.rate), step, hn::Mul(p, set(f.decay)));
 }
 '''),
-    edits.Edit("kernels/cuda/updates.h", "namespace cairn::kernels::cuda {\n", '''
+    edits.Edit("kernels/cuda/optimizers/updates.h", "namespace cairn::kernels::cuda {\n", '''
 struct Tempered {
   static constexpr std::string_view kName = "tempered";
   static constexpr int kStates = 1;
@@ -92,7 +92,7 @@ struct Tempered {
   }
 };
 '''),
-    edits.Edit("kernels/cuda/updates.h", "UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion", ", Tempered"),
+    edits.Edit("kernels/cuda/optimizers/updates.h", "UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion", ", Tempered"),
     edits.Edit("capi/docs/ops.md", "weight\\_decay p); m = beta2 m +\n(1 - beta2) g.\n", '''
 ## tempered
 
@@ -103,7 +103,7 @@ a = beta a + (1 - beta) g; p -= rate (a / (1 + abs(a)) + weight\\_decay p).
 ]
 # What the changed files are compiled into.
 READERS = ["runtime/ops/optimizers.cc", "kernels/reference/optimizer.cc", "kernels/cpu/optimizers/elementwise.cc"]
-CUDA_READERS = [("kernels/cuda/optimizer.cu", "emulated/optimizer.cu.cc")]
+CUDA_READERS = [("kernels/cuda/optimizers/optimizer.cu", "emulated/optimizers/optimizer.cu.cc")]
 
 
 class Optimizer(unittest.TestCase):

@@ -240,6 +240,22 @@ typedef struct cairn_amp_rule {
  const char* region;
  const char* amp_class;
 } cairn_amp_rule_t;
+typedef struct cairn_format_info {
+ size_t struct_size;
+ const char* name;
+ const char* computed_as;
+ const char* read;
+ uint32_t bits;
+ uint32_t block;
+ uint32_t scale_bytes;
+ uint32_t trains;
+} cairn_format_info_t;
+ cairn_status_t cairn_format_describe(size_t index, cairn_format_info_t* out_info,
+ cairn_error_t* error);
+typedef struct cairn_parameter_format {
+ const char* pattern;
+ const char* format;
+} cairn_parameter_format_t;
 typedef struct cairn_hyper {
  const char* group;
  const char* name;
@@ -289,6 +305,9 @@ typedef struct cairn_plan_options {
  const cairn_region_policy_t* region_policies;
  uint32_t region_policy_count;
  uint32_t smallest_budget;
+ const cairn_parameter_format_t* formats;
+ uint32_t format_count;
+ uint32_t reserved_tail;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,

@@ -3,6 +3,7 @@ local ffi = require "ffi"
 local amp = require "cairn.amp"
 local core = require "cairn.core"
 local costs = require "cairn.costs"
+local formats = require "cairn.formats"
 local instance = require "cairn.instance"
 local graphs = require "cairn.graph"
 local hypers = require "cairn.hypers"
@@ -38,7 +39,7 @@ local OPTIONS = {
   costs = set_costs,
   force_costs = "force_costs", micro_steps = "micro_steps", fuse_update = "fuse_update",
   optimizer = "optimizer", hypers = hypers.set, groups = hypers.set_groups,
-  parameters = core.word("parameters", { f32 = 0, bf16 = 1, split = 10 }),
+  parameters = core.word("parameters", { f32 = 0, bf16 = 1, split = 10 }), formats = formats.set,
 }
 
 -- Plans a frozen graph on a device. options: budget_bytes or budget_share, smallest_budget
@@ -51,6 +52,8 @@ local OPTIONS = {
 -- { "bf16", { op = "softmax", class = "half" }, { region = "h0", class = "full" } }),
 -- parameters ("f32", or with amp "bf16" "bf16": stored so, and rounded stochastically by updates, or "split": float32
 -- as its bfloat16, which ops read, and the 16 bits below),
+-- formats (of parameters by name, { { pattern = "h.*.weight", format = "int8" } }, of which the last that matches
+-- counts; cairn.formats() lists them, and those that do not train are for frozen parameters),
 -- fuse_update (parameters are updated inside backward), optimizer (a name of cairn.optimizers()), hypers
 -- ({ momentum = 0.9 }), groups ({ { pattern = "*.bias", optimizer =, weight_decay = 0 } }:
 -- parameters by name, * for any text).

@@ -440,6 +440,29 @@ typedef struct cairn_amp_rule {
   const char* region;    /* full path, "h3/attn"; ops of the regions inside are meant, too. NULL: anywhere */
   const char* amp_class; /* "half", "full", "follow"; "default": the op's own again */
 } cairn_amp_rule_t;
+/* How the values of tensors are stored. The texts live as long as the library. */
+typedef struct cairn_format_info {
+  size_t struct_size;
+  const char* name;        /* "f32", "bf16", "int8", ... */
+  const char* computed_as; /* the format that kernels compute with */
+  const char* read;        /* how ops read a parameter that is stored so: "as stored"; "dequantised", the plan decodes it
+                              before they do; "by updates": only optimizers read it */
+  uint32_t bits;           /* of one value */
+  uint32_t block;          /* values that are stored together */
+  uint32_t scale_bytes;    /* what a block has besides its values */
+  uint32_t trains;         /* 1: a parameter that is trained may be stored so. One that is "dequantised" is for frozen
+                              parameters, whose rows are full blocks */
+} cairn_format_info_t;
+#define CAIRN_FORMAT_INFO_INIT {sizeof(cairn_format_info_t), NULL, NULL, NULL, 0, 0, 0, 0}
+/* Format number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_format_describe(size_t index, cairn_format_info_t* out_info,
+                                                               cairn_error_t* error);
+/* What the float32 parameters of two or more dimensions whose names match `pattern` are stored as, where * stands for
+ * any text and ? for one character. Hosts and safetensors files see float32 of those that are "dequantised". Frozen layout. */
+typedef struct cairn_parameter_format {
+  const char* pattern;
+  const char* format; /* of cairn_format_describe: one that trains, or "dequantised" */
+} cairn_parameter_format_t;
 /* One hyper-parameter by name. Optimizers and theirs: cairn_optimizer_describe. Frozen layout. */
 typedef struct cairn_hyper {
   const char* group; /* the pattern of a parameter group; "": the parameters that no group names. Both include what the
@@ -523,10 +546,15 @@ typedef struct cairn_plan_options {
   uint32_t smallest_budget;      /* 1: plan for the smallest budget for which there is a plan; the summary names it.
                                     budget_bytes and budget_share are ignored. OVER_BUDGET: it is above the device's
                                     memory */
+  const cairn_parameter_format_t* formats; /* instead of `parameters`; of those that match a parameter, the last
+                                              counts. INVALID_ARGUMENT: a pattern that matches none, a format that cannot
+                                              be trained for a parameter that is, a row that is not full blocks */
+  uint32_t format_count;
+  uint32_t reserved_tail;        /* 0 */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \
-   0, 0, NULL, 0, 0, NULL, 0, 0}
+   0, 0, NULL, 0, 0, NULL, 0, 0, NULL, 0, 0}
 
 typedef struct cairn_plan cairn_plan_t;
 /* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where

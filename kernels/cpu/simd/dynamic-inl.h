@@ -1,9 +1,9 @@
-// Blocks of the 8-bit dynamic formats (runtime/base/optimizers/dynamic_map.h) to and from vectors of float32. Within a decade
+// Blocks of the 8-bit dynamic formats (runtime/formats/dynamic8.h) to and from vectors of float32. Within a decade
 // places are steps of one size, so that what is nearest to a number follows from its decade by a product and a
 // sum: it is off only for numbers that lie, to float32's precision, in the middle between two.
 #ifndef CAIRN_KERNELS_CPU_DYNAMIC_ZONES_
 #define CAIRN_KERNELS_CPU_DYNAMIC_ZONES_
-#include "runtime/base/optimizers/dynamic_map.h"
+#include "runtime/formats/dynamic8.h"
 
 namespace cairn::kernels::cpu {
 

@@ -1,6 +1,6 @@
 // A parameter as updates read and write it, for every Highway target: float32 where it lies, or bfloat16 that is
 // widened part by part, in cache, and goes back rounded stochastically (runtime/base/optimizers/stochastic.h) or with the 16 bits
-// below beside it (runtime/base/split.h).
+// below beside it (runtime/formats/split.h).
 #if defined(CAIRN_KERNELS_CPU_PARAMETER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CAIRN_KERNELS_CPU_PARAMETER_INL_H_
 #undef CAIRN_KERNELS_CPU_PARAMETER_INL_H_
@@ -14,7 +14,7 @@
 #include "kernels/cpu/optimizers/parameter.h"
 #include "kernels/cpu/simd/philox-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
-#include "runtime/base/split.h"
+#include "runtime/formats/split.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {

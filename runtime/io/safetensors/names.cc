@@ -16,7 +16,8 @@ struct Mapped {
   std::string ours, theirs;
   bool transposed = false;
   int32_t value = -1;
-  TensorDesc desc;  // ours
+  TensorDesc desc;       // ours, as the file has it
+  bool encoded = false;  // it is stored in a format that no other library reads: the file has its numbers
 };
 
 Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
@@ -39,6 +40,8 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
     m.ours = m.theirs = joint.forward->values()[slot.source].name;
     m.value = slot.value;
     m.desc = session.saved(slot.value);
+    m.encoded = format(m.desc.dtype).read == Read::kDequantised;
+    if (m.encoded) m.desc = session.declared(slot.value);
     if (const auto row = rows.find(m.ours); row != rows.end()) {
       m.theirs = row->second->theirs;
       m.transposed = row->second->transposed;
@@ -53,6 +56,7 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
 
 void read_whole(const engine::Session& session, const Mapped& m, std::byte* to) {
   const int64_t bytes = m.desc.bytes();
+  if (m.encoded) return session.read_declared(m.value, to);
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
     session.read_saved(m.value, at, to + at, std::min(kPieceBytes, bytes - at));
 }
@@ -83,6 +87,8 @@ void convert(engine::Session& session, const Mapped& m, int64_t first, int64_t n
       buffer[i] = to_bf16(static_cast<float>(from(first + i)));
     else
       buffer[i] = static_cast<T>(from(first + i));
+  if constexpr (std::is_same_v<T, float>)
+    if (m.encoded) return session.write_floats(m.value, first, {buffer, static_cast<size_t>(n)});
   session.write_saved(m.value, first * static_cast<int64_t>(sizeof(T)), buffer,
                       n * static_cast<int64_t>(sizeof(T)));
 }

@@ -32,6 +32,16 @@ void shape_pack_weight(const ShapeQuery& q) {
   o.put(o[0]);
 }
 
+void shape_dequantise(const ShapeQuery& q) {
+  const Operands o(q);
+  o.check(format(o.dtype(0)).read == Read::kDequantised && o[0].packed_bytes == 0, 0,
+          "it must be of a format that is dequantised");
+  const DType dtype = dtype_from_name(o.attrs().word("dtype"));
+  o.check_attr(dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16, "dtype",
+               dtype_name(dtype), "it must be f32, bf16 or f16");
+  o.put(desc(dtype, o.shape(0)));
+}
+
 void shape_sum_squares(const ShapeQuery& q) {
   const Operands o(q);
   o.floating(0);

@@ -158,7 +158,20 @@ function args.region(text, what)
   end
   return { pattern = pattern, policy = policy }
 end
-args.LISTS = { [args.region] = true }  -- readers of options that may be given several times: their values in a list
+
+-- PATTERN=FORMAT -> {pattern, format}, as cairn.plan takes it. The pattern may have a '='.
+function args.format(text, what)
+  local pattern, name = text:match("^(.*)=(.*)$")
+  if not pattern or pattern == "" or name == "" then
+    fail.usage(("%s: '%s' is no rule; wanted: PATTERN=FORMAT, as 'h.*.weight=int8'"):format(what, unicode.shown(text)))
+  end
+  if unicode.text(text) ~= text then
+    fail.usage(("%s: '%s' is not UTF-8; names of parameters are, so it matches none"):format(what, unicode.shown(text)))
+  end
+  return { pattern = pattern, format = name }
+end
+-- Readers of options that may be given several times: their values in a list.
+args.LISTS = { [args.region] = true, [args.format] = true }
 
 args.FLAG = {}
 
@@ -173,6 +186,8 @@ args.COMMON = {
     "for activations: auto (default), keep, recompute, offload" },
   region = { args.region, "policy of regions by their paths, as 'h*/attn=recompute' (keep, recompute, offload, " ..
     "offload:host, offload:disk); may be given several times: the last that matches counts", "RULE" },
+  format = { args.format, "what parameters are stored as by their names, as 'h.*.weight=int8' (`cairn ops " ..
+    "--formats`; int8 is for frozen parameters); may be given several times: the last that matches counts", "RULE" },
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks, or the " ..
       "device has memory of its own); none, with a device model: nowhere" },

@@ -5,6 +5,7 @@ local cairn = require "cairn"
 local bundle = require "cli.checkpoint.bundle"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
+local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -105,6 +106,7 @@ function checkpoints.save(run, out)
   }
   if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
   if spec.options.amp_rules then metadata["amp.rules"] = precision.text(spec.options.amp_rules) end
+  metadata["formats"] = parameters.metadata(spec.options.formats)
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
   metadata["threads.effective"] = checkpoints.threads(spec)
   settings.write(spec.settings or {}, metadata)

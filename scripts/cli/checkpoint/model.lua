@@ -6,6 +6,7 @@ local args = require "cli.base.args"
 local bundle = require "cli.checkpoint.bundle"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local fail = require "cli.base.fail"
+local parameters = require "cli.recipe.parameters"
 local predictors = require "cli.checkpoint.predictor"
 local runs = require "cli.train.run"
 
@@ -77,7 +78,7 @@ function model.open(path, root, options, generates)
     fail.input(opened.directory .. " has no generation graph, for its recipe had none: it generates nothing")
   end
   if not generates and not (graph and bundle.is_whole(graph, trained)) then graph = trained end
-  local wanted = { no_optimizer = true }
+  local wanted = { no_optimizer = true, formats = generates and parameters.of(opened) or nil }
   -- Weights are exported as they are stored.
   if not generates and opened.option("parameters") == "bf16" then wanted.amp, wanted.parameters = "bf16", "bf16" end
   return { session = session_of(opened, graph, options, wanted), graph = graph, names = names, opened = opened }

@@ -3,6 +3,7 @@ local checkpoints = require "cli.checkpoint.checkpoints"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
+local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -84,6 +85,7 @@ local function differences(run, opened)
   compare("--accumulate", opened.text("accumulate"), ("%d"):format(spec.accumulate))
   compare("--amp", opened.text("amp"), spec.options.amp or "off")
   compare("the recipe's AMP rules", opened.text("amp.rules") or "none", precision.text(spec.options.amp_rules))
+  compare("--format", parameters.text(parameters.of(opened)), parameters.text(spec.options.formats))
   compare("--device", opened.text("device"), spec.options.device or "cpu")
   compare("the instruction set (CAIRN_ISA)", opened.text("isa"), checkpoints.isa(spec))
   compare("--threads", opened.text("threads.effective") or opened.text("threads"), checkpoints.threads(spec))

@@ -16,7 +16,7 @@ local summary = require "cli.plan.summary"
 local unicode = require "cli.base.unicode"
 
 local USAGE = "cairn evaluate RUN [key=value ...] [options]"
-local KNOWN = args.known("device threads budget amp policy tiers link rates json quiet", {
+local KNOWN = args.known("device threads budget amp format policy tiers link rates json quiet", {
   best = { args.FLAG, "the best checkpoint of a run, by its evaluations, and not the newest" },
   recipe = { args.text, "the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = models.OPTIONS["recipe-changed"],

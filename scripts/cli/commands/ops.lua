@@ -7,9 +7,10 @@ local format = require "cli.base.format"
 local json = require "cli.base.json"
 local nearest = require "cli.base.nearest"
 
-local USAGE = "cairn ops [NAME ...] [--amp | --optimizers | --schedules | --counters] [--json] [--markdown]"
+local USAGE = "cairn ops [NAME ...] [--amp | --formats | --optimizers | --schedules | --counters] [--json] [--markdown]"
 local KNOWN = args.known("json quiet", { markdown = { args.FLAG, "as capi/docs/ops.md" },
   amp = { args.FLAG, "the classes that ops have under --amp, and which op has which" },
+  formats = { args.FLAG, "the formats that tensors are stored in, and which of them a trained parameter may have" },
   optimizers = { args.FLAG, "the optimizers, their states and hyper-parameters" },
   counters = { args.FLAG, "what plans count of how they do things: `plan.counters` of --json" },
   schedules = { args.FLAG, "the schedules of the learning rate and their parameters" } })
@@ -38,6 +39,15 @@ float32, and every sum is taken in float32 or wider. Backward has the precision 
 A plan's rules give other classes by the name of an op, of a region, or both, and `default` an op's own again; of the
 rules that match, the last one counts: `amp_rules` in C, in Lua
 `amp = { "bf16", { op = "softmax", class = "half" }, { region = "h0", class = "full" } }`, `amp_rules` of a recipe.
+]]
+
+local FORMATS_HEAD = [[
+# Formats
+
+How tensors are stored (`cairn ops --formats`; from `runtime/formats/formats.def`). A plan stores parameters as
+`parameters` of its options says, or as the last rule of `formats` (`--format 'h.*.weight=int8'`) whose pattern matches
+their name. Formats that are dequantised are for frozen parameters of two or more dimensions, whose rows are full
+blocks: the plan decodes them before ops read them, and keeps or recomputes what it decoded like an activation.
 ]]
 
 local OPTIMIZERS_HEAD = [[
@@ -149,6 +159,36 @@ local AMP = {
   facts = function(row) return { wrapped(amp_facts(row), "    ") } end,
   about = function(row) return (amp_facts(row):gsub("[%*_]", "\\%0")) .. "." end,
   fields = function(row) return { { "by_rule", row.by_rule }, { "ops", json.array(row.ops) } } end,
+}
+local READS = {
+  ["as stored"] = "Ops read a parameter of it as stored.", ["by updates"] = "Only updates of optimizers read it.",
+  dequantised = "Ops read what the plan decodes of it.",
+}
+local function format_facts(row)
+  local trains = row.trains and "A parameter that is trained may be stored so."
+    or row.read == "dequantised" and "For frozen parameters." or "No choice for parameters."
+  return ("%s %s"):format(READS[row.read], trains)
+end
+
+local FORMATS = {
+  kind = "format", head = FORMATS_HEAD,
+  all = function()
+    local rows = cairn.formats()
+    for _, row in ipairs(rows) do
+      row.description = row.block == 1 and ("%d bits."):format(row.bits)
+        or ("%d bits; %d values are stored together, with %d bytes of scale."):format(row.bits, row.block,
+          row.scale_bytes)
+      row.description = ("%s Computed as %s."):format(row.description, row.computed_as)
+    end
+    return rows
+  end,
+  title = function(row) return row.name end,
+  facts = function(row) return { wrapped(format_facts(row), "    ") } end,
+  about = format_facts,
+  fields = function(row)
+    return { { "bits", row.bits }, { "block", row.block }, { "scale_bytes", row.scale_bytes },
+             { "computed_as", row.computed_as }, { "read", row.read }, { "trains", row.trains } }
+  end,
 }
 local OPTIMIZERS = {
   kind = "optimizer", head = OPTIMIZERS_HEAD,
@@ -269,8 +309,8 @@ return function(arguments)
   if not options then return 0 end
   if #settings > 0 then fail.usage("usage: " .. USAGE) end
   local shape, flag = OPS, nil
-  for _, table in ipairs { { "amp", AMP }, { "optimizers", OPTIMIZERS }, { "schedules", SCHEDULES },
-                           { "counters", COUNTERS } } do
+  for _, table in ipairs { { "amp", AMP }, { "formats", FORMATS }, { "optimizers", OPTIMIZERS },
+                           { "schedules", SCHEDULES }, { "counters", COUNTERS } } do
     if options[table[1]] then
       if flag then fail.usage(("--%s and --%s exclude each other"):format(flag, table[1])) end
       flag, shape = unpack(table)
@@ -280,7 +320,9 @@ return function(arguments)
   local render = options.json and to_json or options.markdown and to_markdown or to_text
   io.stdout:write(render(shape, list))
   if shape == OPS and render == to_markdown and #words == 0 then  -- the whole page
-    for _, other in ipairs { AMP, OPTIMIZERS, SCHEDULES } do io.stdout:write("\n", to_markdown(other, other.all())) end
+    for _, other in ipairs { AMP, FORMATS, OPTIMIZERS, SCHEDULES } do
+      io.stdout:write("\n", to_markdown(other, other.all()))
+    end
   end
   return 0
 end

@@ -11,6 +11,7 @@ local format = require "cli.base.format"
 local joint = require "cli.plan.joint"
 local json = require "cli.base.json"
 local lengths = require "cli.recipe.lengths"
+local parameters = require "cli.recipe.parameters"
 local precision = require "cli.recipe.precision"
 local rates = require "cli.plan.rates"
 local refusal = require "cli.plan.refusal"
@@ -23,8 +24,8 @@ local together = require "cli.plan.together"
 local tmpfs = require "cli.plan.tmpfs"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
-local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
-                         "quiet rates accumulate fuse-update", {
+local KNOWN = args.known("device threads budget amp format policy region tiers link profile force-profile seed " ..
+                         "steps json quiet rates accumulate fuse-update", {
   ["device-model"] = { args.text, "plan for a device that is not there: h100, ... (`cairn devices --models`), " ..
     "or a file", "NAME|FILE", names = costs.known },
   sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, compared with " ..
@@ -123,6 +124,7 @@ return function(arguments, root)
   options.optimizer = recipes.optimizer(recipe, given)
   precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, given)
+  options.formats = parameters.formats(recipe, options)
   local device = runs.device(options)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
@@ -154,7 +156,7 @@ return function(arguments, root)
       { recipe = recipe, o = o })
     numbers = fail.check("plan", plan:summary())
   end
-  local parameters = runs.parameter_count(plan.graph)
+  local count = runs.parameter_count(plan.graph)
   local in_memory = not options.device_model and not options.quiet and tmpfs(numbers)
   if in_memory then io.stderr:write(in_memory, "\n") end
   local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)
@@ -163,7 +165,7 @@ return function(arguments, root)
   end
   if options.json then
     local out = rows_of(numbers, micro_steps)
-    out[#out + 1] = { "parameter_count", parameters }
+    out[#out + 1] = { "parameter_count", count }
     for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do out[#out + 1] = row end
     if options.amp_rules then out[#out + 1] = { "amp", precision.json(plan, options) } end
     if list then out[#out + 1] = { "programs", store.json(list, micro_steps) } end
@@ -199,7 +201,7 @@ return function(arguments, root)
   io.stdout:write(("bound             %s: no step of the forms tried can be faster; gap %s\n"):format(
     format.seconds(bound), format.percent(bound > 0 and step / bound - 1 or numbers.gap)))
   io.stdout:write(precision.lines(plan, options))
-  io.stdout:write(("parameters        %s\n"):format(format.parameters(parameters)), summary.lines(numbers))
+  io.stdout:write(("parameters        %s\n"):format(format.parameters(count)), summary.lines(numbers))
   if list then io.stdout:write(store.text(list)) end
   if options.html then io.stdout:write("picture           " .. options.html .. "\n") end
   return 0

@@ -8,6 +8,7 @@ local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local json = require "cli.base.json"
+local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -18,7 +19,7 @@ local summary = require "cli.plan.summary"
 local trace = require "cli.report.trace"
 
 local USAGE = "cairn profile RECIPE [key=value ...] [--profile-out FILE] [--trace FILE] [options]"
-local KNOWN = args.known("device threads budget amp policy region tiers link seed steps json quiet", {
+local KNOWN = args.known("device threads budget amp format policy region tiers link seed steps json quiet", {
   trace = { args.text, "where the trace goes (default: cairn-trace.json)", "FILE" },
   ["profile-out"] = { args.text, "where the profile goes (default: cairn-profile.json); what is there is added to",
     "FILE" },
@@ -165,6 +166,7 @@ return function(arguments, root)
   options.optimizer = recipes.optimizer(recipe, o)
   precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, o)
+  options.formats = parameters.formats(recipe, options)
   runs.check_one_program(recipe, o, options)
   if options.predicted then
     if options.profile_out or options.steps then fail.usage("--predicted goes without --profile-out and --steps") end

@@ -14,6 +14,7 @@ local mlflow = require "cli.report.mlflow"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
 local out_directory = require "cli.checkpoint.out_directory"
+local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -27,8 +28,8 @@ local shrink = require "cli.train.shrink"
 local tmpfs = require "cli.plan.tmpfs"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
-local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps " ..
-                         "accumulate rates fuse-update on-oom json quiet", {
+local KNOWN = args.known("device threads budget amp format policy region tiers link profile force-profile seed " ..
+                         "steps accumulate rates fuse-update on-oom json quiet", {
   ["device-model"] = { function()
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`", elsewhere = true },
@@ -76,6 +77,7 @@ local function specify(options, words, settings, texts, root, file, note)
     opened = checkpoints.open(options.resume)
     recipe = checkpoints.recipe(opened, root, options.recipe or words[1], options.recipe_changed, note)
     options.amp = options.amp or resume.amp(opened)
+    options.format = options.format or parameters.of(opened)
     options.threads = options.threads or opened.number("threads")
     checkpoints.options(opened, recipe)
     settings_of_run.go_on(options, texts, KNOWN, opened)
@@ -101,6 +103,7 @@ local function specify(options, words, settings, texts, root, file, note)
   for _, setting in ipairs(settings) do data_given = data_given or setting[1] == "data" end
   options.optimizer = recipes.optimizer(recipe, o)
   options.amp_rules = precision.rules(recipe, o)
+  options.formats = parameters.formats(recipe, options)
   if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
   local number = opened and opened.number or function(_, otherwise) return otherwise end
   local trained = opened and opened.option("batch")

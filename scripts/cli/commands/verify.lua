@@ -6,6 +6,7 @@ local costs = require "cli.plan.costs"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local json = require "cli.base.json"
+local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -15,7 +16,8 @@ local upsets = require "cli.verify.upsets"
 local verdict = require "cli.verify.verdict"
 
 local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--budgets N] [--device D] [--amp A] [--seed N]"
-local KNOWN = args.known("device threads amp budget region seed steps json quiet link profile force-profile rates", {
+local KNOWN = args.known("device threads amp budget format region seed steps json quiet link profile " ..
+                         "force-profile rates", {
   budgets = { args.whole "budgets",
     "budgets from the smallest that fits to keeping everything, per tiers (default 5)" },
   steps = { args.whole(2), "optimizer steps of each run, at least 2, as some are resumed between them (default 3)" },
@@ -51,8 +53,9 @@ function Verifier:tiers(list)
 end
 
 function Verifier:open(variant)
-  local options = { amp = self.options.amp, amp_rules = self.options.amp_rules, optimizer = self.options.optimizer,
-                    region = self.options.region, costs = not variant.slow and self.options.costs or nil,
+  local options = { amp = self.options.amp, amp_rules = self.options.amp_rules, formats = self.options.formats,
+                    optimizer = self.options.optimizer, region = self.options.region,
+                    costs = not variant.slow and self.options.costs or nil,
                     force_profile = self.options.force_profile }
   for key, value in pairs(variant.options or {}) do options[key] = value end
   options.tiers = self:tiers(options.tiers)
@@ -178,6 +181,7 @@ function Verifier:budgets(where)
   local graph = self.graph
   local device = where.slow and self.slow_device or self.device
   local wanted = runs.plan_options { amp = self.options.amp, amp_rules = self.options.amp_rules,
+                                     formats = self.options.formats,
                                      optimizer = self.options.optimizer, policy = "keep" }
   local whole = fail.check("plan", cairn.plan(graph, device, wanted))
   wanted.regions = self.options.region
@@ -302,6 +306,7 @@ return function(arguments, root)
   options.optimizer = recipes.optimizer(recipe, o)
   precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, o)
+  options.formats = parameters.formats(recipe, options)
   runs.check_one_program(recipe, o, options)
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   local verifier = setmetatable({

@@ -2,6 +2,7 @@
 local cairn = require "cairn"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
+local parameters = require "cli.recipe.parameters"
 local precision = require "cli.recipe.precision"
 local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
@@ -55,6 +56,7 @@ local function wishes(options)
   words[#words + 1] = "tiers " .. (options.tiers or "none given")
   words[#words + 1] = "mixed precision " .. (options.amp or "off")
   if options.amp_rules then words[#words + 1] = "precision by rule " .. precision.text(options.amp_rules) end
+  if options.formats then words[#words + 1] = "parameters stored as " .. parameters.text(options.formats) end
   if options.fuse_update then words[#words + 1] = "update inside backward" end
   return table.concat(words, ", ")
 end

@@ -47,6 +47,8 @@ local PARTS = {
   { "evaluation", "function", "function(o, run) that returns { o =, data = function() ... end }, or nothing" },
   { "groups", "function", 'function(o) that returns rows { pattern = "*.bias", optimizer =, rate_scale = }' },
   { "amp_rules", "function", 'function(o) that returns rows { op = "softmax", region = "h0", class = "full" }' },
+  { "frozen", "function", "function(o) that returns a pattern of the names of parameters that are not trained, or ''" },
+  { "blocks", "string", "what names of parameters begin with in place of `h.`, as 'model.layers.'" },
   { "on_step", "function", 'function(row) called after each whole step; returns "stop" to end the run there' },
   { "fit", "function", "function(shapes, o) that returns rows { option, value } by the shapes of a weight file" },
 }

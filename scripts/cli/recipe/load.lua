@@ -26,8 +26,8 @@
 --                                                                            optimizer or hyper-parameters of their own
 --   amp_rules = function(o) return { { op = "softmax", region = "h0", class = "full" } } end
 --                                                                            optional: ops with a precision of their
---                                                                            own under --amp; the last that matches
---                                                                            counts
+--                                                                            own under --amp; the last match counts
+--   frozen, blocks                                                           optional: cli.recipe.parameters
 --   on_step   = function(row) ... end                                        optional: called after each whole step
 --   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
@@ -44,6 +44,7 @@ local hypers = require "cli.recipe.hypers"
 local lengths = require "cli.recipe.lengths"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
+local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local schedule = require "cli.recipe.schedule"
@@ -198,7 +199,7 @@ function recipe.load(name, root, approve)
   for _, row in ipairs(TRAINING) do self.common[row[1]] = not seen[row[1]] end
   -- Calls one of the recipe's functions, and looks at what it returns.
   function self.call(part, ...)
-    local made = guarded(path, self[part], ...)
+    local made = parameters.call(self, part, guarded, ...)
     if check.returns[part] then check.returns[part](place_of(path, self[part]), made, ...) end
     return made
   end

@@ -5,6 +5,7 @@ local checkpoints = require "cli.checkpoint.checkpoints"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
 local metrics = require "cli.train.metrics"
+local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local rates = require "cli.plan.rates"
@@ -87,11 +88,13 @@ function evaluating.open(from)
   local settings = settings_of(recipe, from.settings, opened ~= nil)
   if opened then
     options.amp = options.amp or resume.amp(opened)
+    options.format = options.format or parameters.of(opened)
     checkpoints.options(opened, recipe)
   end
   local o = recipes.resolve(recipe, settings, opened and opened.option, true)
   if o.batch == "auto" then fail.usage("batch=auto goes with `cairn plan` and `cairn train`") end
   options.amp_rules = precision.rules(recipe, o)
+  options.formats = parameters.formats(recipe, options)
   local was = opened and opened.option("eval_fraction")
   if was and o.eval_fraction and recipes.value_text(o.eval_fraction) ~= was and o.eval_fraction > 0 then
     from.note(("note: eval_fraction was %s in training, so that some of these data were trained with"):format(was))

@@ -73,11 +73,13 @@ function planning.check_fits(plan, summary, options, micro_steps, of)
 end
 
 -- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes,
--- options.amp_rules: what precision.rules makes. micro_steps: micro-batches of a step.
+-- options.amp_rules: what precision.rules makes, options.formats: what parameters.formats makes. micro_steps:
+-- micro-batches of a step.
 function planning.plan_options(options, micro_steps)
   local budget = options.budget or {}
   local of = options.optimizer or {}
   return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups, parameters = of.parameters,
+           formats = options.formats,
            budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
            policy = options.policy, regions = options.region, tiers = options.tiers, costs = options.costs,
            force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }

@@ -60,12 +60,14 @@ local function same(a, b, bytes)
   return true
 end
 
+local function is_frozen(run, name)
+  local ok, err = run.session:read(name .. "/gradient", ffi.new("uint8_t[1]"), 0)
+  return not ok and err.status == "NOT_FOUND"
+end
+
 -- Those that have no gradient, which no step may change: a copy of them.
 function upsets.frozen(run)
-  return copies(run, function(name)
-    local ok, err = run.session:read(name .. "/gradient", ffi.new("uint8_t[1]"), 0)
-    return not ok and err.status == "NOT_FOUND"
-  end)
+  return copies(run, function(name) return is_frozen(run, name) end)
 end
 
 -- The name of one of `frozen` that the run has changed; nil: none.
@@ -81,7 +83,8 @@ local function write(run, list)
   for _, one in ipairs(list) do fail.check(one.name, run.session:write(one.name, one.buffer, one.bytes)) end
 end
 
--- The same parameters as not-a-numbers: loss and gradients become that, whatever the data are.
+-- The same parameters as not-a-numbers: loss and gradients become that, whatever the data are. Not frozen ones, whose
+-- formats may refuse them.
 local function spoilt(list)
   local made = {}
   for i, one in ipairs(list) do
@@ -97,7 +100,8 @@ end
 -- Runs micro-batches first to first + count - 1 as a step whose gradients are not finite, because of the one in the
 -- middle. Returns what is wrong (nil: it was skipped, and no parameter changed).
 function upsets.skipped_step(run, first, count)
-  local digest, kept, report = run:digest(), copies(run), nil
+  local digest, report = run:digest(), nil
+  local kept = copies(run, function(name) return not is_frozen(run, name) end)
   local bad = spoilt(kept)
   for index = 0, count - 1 do
     local spoils = index == math.floor(count / 2)

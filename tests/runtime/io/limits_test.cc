@@ -63,7 +63,7 @@ flatbuffers::Offset<fb::GraphOp> op(Builder& to, const char* row, std::vector<in
 const Broken kMustFail[] = {
     {"version 9 is not known", [](Builder& to) { return file(to, {value(to, "x", 0)}, {}, {0}, 9); }},
     {"of an unknown kind", [](Builder& to) { return file(to, {value(to, "x", 5)}); }},
-    {"unknown dtype 11", [](Builder& to) { return file(to, {value(to, "x", 0, {4}, 11)}); }},
+    {"unknown dtype 200", [](Builder& to) { return file(to, {value(to, "x", 0, {4}, 200)}); }},
     {"has no dtype", [](Builder& to) { return file(to, {value(to, "x", 0, {4}, 8)}); }},
     {"rank 9", [](Builder& to) { return file(to, {value(to, "x", 0, std::vector<int64_t>(9, 1))}); }},
     {"overflows",

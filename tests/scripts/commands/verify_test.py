@@ -206,29 +206,31 @@ class Verify(Case):
         self.fails(7, "verify", "mlp", "samples=64", "--amp", "fp16", "loss_scale=1e30", "loss_scale_backoff=0.999",
                    "--budgets", 1, "--quiet", says="step 1 was not applied (skipped_nonfinite)")
 
-    # A run that is not what it should be: micro-batches end as `outcome`, the parameter is `after` behind them.
+    # A run that is not what it should be: micro-batches end as `outcome`, the digest is `after` then. "w" is frozen.
     UPSET = """
         local ffi, upsets = require "ffi", require "cli.verify.upsets"
-        local value, digest = ffi.new("float[1]", 1), "one"
+        local value, digest = { w = ffi.new("float[1]", 1), v = ffi.new("float[1]", 1) }, "one"
         local session = {}
         function session.read(_, name, buffer, bytes)
-          if name:find("/gradient") then return nil, { status = "NOT_FOUND" } end
-          ffi.copy(buffer, value, bytes)
+          if name == "w/gradient" then return nil, { status = "NOT_FOUND" } end
+          if value[name] then ffi.copy(buffer, value[name], bytes) end
           return true
         end
-        function session.write(_, _, buffer, bytes) ffi.copy(value, buffer, bytes) return true end
+        function session.write(_, name, buffer, bytes) ffi.copy(value[name], buffer, bytes) return true end
         local seen = {}
         local run = { session = session, sums = { clear = function() end }, recipe = {},
-          graph = { parameters = function() return { { name = "w", bytes = 4, dtype = "f32" } } end },
+          graph = { parameters = function()
+            return { { name = "w", bytes = 4, dtype = "f32" }, { name = "v", bytes = 4, dtype = "f32" } }
+          end },
           digest = function() return digest end,
           micro = function(_, index)
-            seen[#seen + 1] = ("%%d:%%s"):format(index, value[0] ~= value[0] and "nan" or value[0])
+            seen[#seen + 1] = ("%%d:%%s"):format(index, value.v[0] ~= value.v[0] and "nan" or value.v[0])
             digest = "%s"
             return { outcome = "%s" }
           end }
         local frozen = upsets.frozen(run)
-        print(upsets.skipped_step(run, 4, 3), table.concat(seen, " "), value[0], upsets.thawed(run, frozen))
-        value[0] = 2
+        print(upsets.skipped_step(run, 4, 3), table.concat(seen, " "), value.v[0], upsets.thawed(run, frozen))
+        value.w[0] = 2
         print(upsets.thawed(run, frozen))"""
 
     def test_finds_steps_that_were_not_skipped_and_parameters_that_thawed(self):

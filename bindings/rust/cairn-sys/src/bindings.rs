@@ -403,6 +403,29 @@ pub struct cairn_amp_rule {
 pub type cairn_amp_rule_t = cairn_amp_rule;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct cairn_format_info {
+    pub struct_size: usize,
+    pub name: *const ::std::os::raw::c_char,
+    pub computed_as: *const ::std::os::raw::c_char,
+    pub read: *const ::std::os::raw::c_char,
+    pub bits: u32,
+    pub block: u32,
+    pub scale_bytes: u32,
+    pub trains: u32,
+}
+pub type cairn_format_info_t = cairn_format_info;
+extern "C" {
+    pub fn cairn_format_describe(index: usize, out_info: *mut cairn_format_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_parameter_format {
+    pub pattern: *const ::std::os::raw::c_char,
+    pub format: *const ::std::os::raw::c_char,
+}
+pub type cairn_parameter_format_t = cairn_parameter_format;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct cairn_hyper {
     pub group: *const ::std::os::raw::c_char,
     pub name: *const ::std::os::raw::c_char,
@@ -466,6 +489,9 @@ pub struct cairn_plan_options {
     pub region_policies: *const cairn_region_policy_t,
     pub region_policy_count: u32,
     pub smallest_budget: u32,
+    pub formats: *const cairn_parameter_format_t,
+    pub format_count: u32,
+    pub reserved_tail: u32,
 }
 pub type cairn_plan_options_t = cairn_plan_options;
 #[repr(C)]

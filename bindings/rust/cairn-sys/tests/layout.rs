@@ -193,6 +193,26 @@ fn cairn_amp_rule_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_format_info_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_format_info_t>(), 48);
+    assert_eq!(place!(cairn_format_info_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_format_info_t, name), (8, 8));
+    assert_eq!(place!(cairn_format_info_t, computed_as), (16, 8));
+    assert_eq!(place!(cairn_format_info_t, read), (24, 8));
+    assert_eq!(place!(cairn_format_info_t, bits), (32, 4));
+    assert_eq!(place!(cairn_format_info_t, block), (36, 4));
+    assert_eq!(place!(cairn_format_info_t, scale_bytes), (40, 4));
+    assert_eq!(place!(cairn_format_info_t, trains), (44, 4));
+}
+
+#[test]
+fn cairn_parameter_format_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_parameter_format_t>(), 16);
+    assert_eq!(place!(cairn_parameter_format_t, pattern), (0, 8));
+    assert_eq!(place!(cairn_parameter_format_t, format), (8, 8));
+}
+
+#[test]
 fn cairn_hyper_t_lies_as_promised() {
     assert_eq!(size_of::<cairn_hyper_t>(), 24);
     assert_eq!(place!(cairn_hyper_t, group), (0, 8));
@@ -228,7 +248,7 @@ fn cairn_optimizer_info_t_lies_as_promised() {
 
 #[test]
 fn cairn_plan_options_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_plan_options_t>(), 152);
+    assert_eq!(size_of::<cairn_plan_options_t>(), 168);
     assert_eq!(place!(cairn_plan_options_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_plan_options_t, budget_bytes), (8, 8));
     assert_eq!(place!(cairn_plan_options_t, budget_share), (16, 8));
@@ -254,6 +274,9 @@ fn cairn_plan_options_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_options_t, region_policies), (136, 8));
     assert_eq!(place!(cairn_plan_options_t, region_policy_count), (144, 4));
     assert_eq!(place!(cairn_plan_options_t, smallest_budget), (148, 4));
+    assert_eq!(place!(cairn_plan_options_t, formats), (152, 8));
+    assert_eq!(place!(cairn_plan_options_t, format_count), (160, 4));
+    assert_eq!(place!(cairn_plan_options_t, reserved_tail), (164, 4));
 }
 
 #[test]

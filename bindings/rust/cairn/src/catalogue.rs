@@ -1,4 +1,5 @@
-//! What the library knows by name: ops, optimizers, schedules, what these take, classes of mixed precision, counters.
+//! What the library knows by name: ops, optimizers, schedules, what these take, classes of mixed precision, formats,
+//! counters.
 use crate::error::{Result, Status};
 use crate::handle::{blank, check};
 use crate::text::{lent, Texts};
@@ -7,13 +8,14 @@ use cairn_sys as sys;
 macro_rules! catalogue {
     ($(#[$list_doc:meta])* $list:ident, $(#[$doc:meta])* $name:ident, $raw:ident, $describe:ident {
         $($(#[$field_doc:meta])* $field:ident,)*
-    } { $($(#[$flag_doc:meta])* $flag:ident,)* }) => {
+    } { $($(#[$flag_doc:meta])* $flag:ident,)* } $({ $($(#[$number_doc:meta])* $number:ident,)* })?) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct $name {
             $($(#[$field_doc])* pub $field: &'static str,)*
             $($(#[$flag_doc])* pub $flag: bool,)*
+            $($($(#[$number_doc])* pub $number: u32,)*)?
         }
 
         $(#[$list_doc])*
@@ -22,7 +24,7 @@ macro_rules! catalogue {
                 let mut raw: sys::$raw = blank();
                 check(|error| unsafe { sys::$describe(index, &mut raw, error) }).ok()?;
                 // The texts live as long as the library.
-                Some(unsafe { $name { $($field: lent(raw.$field),)* $($flag: raw.$flag != 0,)* } })
+                Some(unsafe { $name { $($field: lent(raw.$field),)* $($flag: raw.$flag != 0,)* $($($number: raw.$number,)*)? } })
             })
         }
     };
@@ -114,6 +116,36 @@ catalogue! {
     } {
         /// Whether a rule may give it.
         by_rule,
+    }
+}
+
+catalogue! {
+    /// The formats that tensors are stored in.
+    ///
+    /// ```
+    /// let int8 = cairn::formats().find(|format| format.name == "int8").unwrap();
+    /// assert!(int8.block == 64 && int8.read == "dequantised" && !int8.trains);
+    /// ```
+    formats,
+    /// A format that tensors are stored in.
+    FormatInfo, cairn_format_info_t, cairn_format_describe {
+        /// As [`PlanOptions::format`](crate::PlanOptions::format) takes it.
+        name,
+        /// The format that kernels compute with.
+        computed_as,
+        /// How ops read a parameter that is stored so: `as stored`; `dequantised`, the plan decodes it before they do;
+        /// `by updates`: only optimizers read it.
+        read,
+    } {
+        /// Whether a parameter that is trained may be stored so.
+        trains,
+    } {
+        /// Bits of one value.
+        bits,
+        /// Values that are stored together.
+        block,
+        /// Bytes of a block besides its values.
+        scale_bytes,
     }
 }
 

@@ -79,8 +79,8 @@ mod text;
 
 pub use allocator::{Allocator, Limited};
 pub use catalogue::{
-    amp_classes, ops, optimizers, plan_counters, schedules, settings, AmpClassInfo, OpInfo, OptimizerInfo,
-    PlanCounterInfo, ScheduleInfo, SettingInfo, SettingsOf,
+    amp_classes, formats, ops, optimizers, plan_counters, schedules, settings, AmpClassInfo, FormatInfo, OpInfo,
+    OptimizerInfo, PlanCounterInfo, ScheduleInfo, SettingInfo, SettingsOf,
 };
 pub use custom_op::tensor::{Tensor, TensorMut, TensorType};
 pub use custom_op::{Backward, CustomOp, Forward};

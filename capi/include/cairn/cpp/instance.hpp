@@ -29,11 +29,14 @@ Rows<Row, Library> described(Row blank) {
 
 }  // namespace detail
 
-// What Graph::op knows; what mixed precision knows to make of an op; what plans can update parameters with; the schedules
+// What Graph::op knows; what mixed precision knows to make of an op; how tensors are stored; what plans can update parameters with; the schedules
 // that steppers know. Any thread.
 inline auto ops() { return detail::described<cairn_op_info_t, cairn_op_describe>(CAIRN_OP_INFO_INIT); }
 inline auto amp_classes() {
   return detail::described<cairn_amp_class_info_t, cairn_amp_class_describe>(CAIRN_AMP_CLASS_INFO_INIT);
+}
+inline auto formats() {
+  return detail::described<cairn_format_info_t, cairn_format_describe>(CAIRN_FORMAT_INFO_INIT);
 }
 inline auto optimizers() {
   return detail::described<cairn_optimizer_info_t, cairn_optimizer_describe>(CAIRN_OPTIMIZER_INFO_INIT);

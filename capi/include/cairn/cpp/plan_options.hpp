@@ -74,6 +74,11 @@ class PlanOptions {
   PlanOptions& link_bytes_per_second(double rate) { return set(raw_.link_bytes_per_second, rate); }
   PlanOptions& amp(uint32_t mode) { return set(raw_.amp, mode); }  // CAIRN_AMP_*
   PlanOptions& parameters(uint32_t dtype) { return set(raw_.parameters, dtype); }
+  // Parameters whose names match are stored so instead; of several that match, the last counts.
+  PlanOptions& format(std::string pattern, std::string format) {
+    formats_.push_back({std::move(pattern), std::move(format)});
+    return *this;
+  }
   PlanOptions& no_optimizer(bool yes = true) { return set(raw_.no_optimizer, yes ? 1u : 0u); }
   PlanOptions& policy(uint32_t policy) { return set(raw_.policy, policy); }  // CAIRN_REGION_*
   // Regions whose paths match have this policy instead of their own; of several that match, the last counts. tier:
@@ -140,6 +145,10 @@ class PlanOptions {
     raw.amp_rule_count = static_cast<uint32_t>(rules.size());
     raw.region_policies = regions.data();
     raw.region_policy_count = static_cast<uint32_t>(regions.size());
+    std::vector<cairn_parameter_format_t> formats;
+    for (const Format& format : formats_) formats.push_back({format.pattern.c_str(), format.format.c_str()});
+    raw.formats = formats.data();
+    raw.format_count = static_cast<uint32_t>(formats.size());
     return call(raw);
   }
 
@@ -156,6 +165,9 @@ class PlanOptions {
     std::string pattern;
     uint32_t policy, tier;
   };
+  struct Format {
+    std::string pattern, format;
+  };
   template <class T>
   PlanOptions& set(T& field, T value) {
     field = value;
@@ -169,6 +181,7 @@ class PlanOptions {
   std::vector<detail::Hyper> hypers_;
   std::vector<Rule> rules_;
   std::vector<RegionPolicy> regions_;
+  std::vector<Format> formats_;
 };
 
 }  // namespace CAIRN_HPP_NAMESPACE

@@ -148,6 +148,7 @@ pub struct PlanOptions<'a> {
     micro_steps: u32,
     fuse_update: bool,
     parameters: Option<DType>,
+    formats: Vec<(String, String)>,
     optimizer: Option<String>,
     groups: Vec<ParameterGroup>,
     hypers: Vec<Hyper>,
@@ -244,6 +245,18 @@ impl<'a> PlanOptions<'a> {
         self
     }
 
+    /// Stores the parameters of two or more dimensions whose names match (`*` any text, `?` one character) in another
+    /// format, by its name in [`formats`](crate::formats). Of several that match, the last counts.
+    ///
+    /// ```
+    /// let options = cairn::PlanOptions::new().format("h.*.weight", "int8");
+    /// # let _ = options;
+    /// ```
+    pub fn format(mut self, pattern: &str, format: &str) -> Self {
+        self.formats.push((pattern.to_string(), format.to_string()));
+        self
+    }
+
     /// Updates parameters inside backward: for steppers with one micro-batch a step and without clipping.
     pub fn fuse_update(mut self) -> Self {
         self.fuse_update = true;
@@ -300,6 +313,11 @@ impl<'a> PlanOptions<'a> {
             let (policy, tier) = (region.policy.into(), region.tier.into());
             regions.push(sys::cairn_region_policy_t { pattern, policy, tier });
         }
+        let mut formats = Vec::new();
+        for (pattern, format) in &self.formats {
+            let (pattern, format) = (texts.add("the pattern of a format", pattern)?, texts.add("a format", format)?);
+            formats.push(sys::cairn_parameter_format_t { pattern, format });
+        }
         let mut raw: sys::cairn_plan_options_t = blank();
         raw.budget_bytes = self.budget_bytes;
         raw.budget_share = self.budget_share;
@@ -325,6 +343,7 @@ impl<'a> PlanOptions<'a> {
         (raw.groups, raw.group_count) = (groups.as_ptr(), groups.len() as u32);
         (raw.hypers, raw.hyper_count) = (hypers.as_ptr(), hypers.len() as u32);
         (raw.amp_rules, raw.amp_rule_count) = (rules.as_ptr(), rules.len() as u32);
+        (raw.formats, raw.format_count) = (formats.as_ptr(), formats.len() as u32);
         (raw.region_policies, raw.region_policy_count) = (regions.as_ptr(), regions.len() as u32);
         call(&raw)
     }

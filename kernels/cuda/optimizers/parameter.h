@@ -1,11 +1,11 @@
 // The parameter of an update as kernels read and write it, in groups of neighbouring elements: float32, bfloat16
 // that is rounded stochastically (runtime/base/optimizers/stochastic.h), or bfloat16 beside the 16 bits below
-// (runtime/base/split.h). `at` is what read() and load() take.
+// (runtime/formats/split.h). `at` is what read() and load() take.
 #pragma once
 #include "kernels/cuda/common/group.h"
 #include "runtime/base/optimizers/stochastic.h"
 #include "runtime/base/optimizers/update.h"
-#include "runtime/base/split.h"
+#include "runtime/formats/split.h"
 
 namespace cairn::kernels::cuda {
 

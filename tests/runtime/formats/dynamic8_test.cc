@@ -1,5 +1,5 @@
 // The dynamic 8-bit formats: the maps in order, nearest codes, blocks.
-#include "runtime/base/optimizers/dynamic_map.h"
+#include "runtime/formats/dynamic8.h"
 
 #include <gtest/gtest.h>
 

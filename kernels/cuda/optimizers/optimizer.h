@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "kernels/cuda/common/group.h"
-#include "kernels/cuda/parameter.h"
-#include "kernels/cuda/updates.h"
+#include "kernels/cuda/optimizers/parameter.h"
+#include "kernels/cuda/optimizers/updates.h"
 #include "runtime/base/optimizers/squares.h"
 
 namespace cairn::kernels::cuda {

@@ -2,7 +2,7 @@
 // of squares, for the squares of its updates and for the update itself; columns are summed by parts of the rows.
 // All sums are made in a fixed order.
 #include "kernels/cuda/common/workspace.h"
-#include "kernels/cuda/optimizer.h"
+#include "kernels/cuda/optimizers/optimizer.h"
 #include "kernels/cuda/products/columns.h"
 #include "kernels/cuda/rows.h"
 #include "runtime/base/optimizers/adafactor.h"

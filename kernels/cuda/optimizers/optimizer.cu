@@ -1,7 +1,7 @@
 // The optimizers' updates (updates.h) and the sum of squares: one pass over memory each. update_gate.
 #include <limits>
 
-#include "kernels/cuda/optimizer_blocks.h"
+#include "kernels/cuda/optimizers/optimizer_blocks.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {

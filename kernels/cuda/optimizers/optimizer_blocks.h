@@ -1,9 +1,9 @@
 // The update of a block of a tensor whose states are blocks of a dynamic 8-bit format
-// (runtime/base/optimizers/dynamic_map.h): a warp each, eight elements a lane, so that a block's largest number is found among
+// (runtime/formats/dynamic8.h): a warp each, eight elements a lane, so that a block's largest number is found among
 // registers.
 #pragma once
-#include "kernels/cuda/optimizer.h"
-#include "runtime/base/optimizers/dynamic_map.h"
+#include "kernels/cuda/optimizers/optimizer.h"
+#include "runtime/formats/dynamic8.h"
 
 namespace cairn::kernels::cuda {
 

@@ -1,7 +1,7 @@
 // The op `update` as Muon: the momentum, products on the smaller side (products/product.h), p. Where nothing is
 // to be updated the products run over what lies in the workspace, and nobody reads what they make.
 #include "kernels/cuda/common/workspace.h"
-#include "kernels/cuda/optimizer.h"
+#include "kernels/cuda/optimizers/optimizer.h"
 #include "kernels/cuda/products/product.h"
 #include "kernels/cuda/rows.h"
 #include "runtime/base/optimizers/muon.h"

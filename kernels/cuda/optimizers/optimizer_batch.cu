@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/common/workspace.h"
-#include "kernels/cuda/optimizer_blocks.h"
+#include "kernels/cuda/optimizers/optimizer_blocks.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {

@@ -3,7 +3,7 @@
 // number back. (To nearest even, some bfloat16 numbers have 65537 numbers that round to them, one more than 16
 // bits tell apart; the two roundings differ for one number in 131072.)
 #pragma once
-#include "runtime/base/tensor.h"
+#include "runtime/formats/half.h"
 
 namespace cairn {
 

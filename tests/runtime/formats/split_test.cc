@@ -1,5 +1,5 @@
 // A float32 in two halves: bit by bit the number, whose upper half is the number rounded.
-#include "runtime/base/split.h"
+#include "runtime/formats/split.h"
 
 #include <gtest/gtest.h>
 

@@ -11,13 +11,13 @@
 #include <cstdint>
 #include <limits>
 
-#include "runtime/base/tensor.h"
+#include "runtime/formats/dtype.h"
 
 namespace cairn {
 
 inline constexpr int kDynamicBlock = 256, kDynamicCodes = 256;
 
-// A block as it lies in memory. Behind a tensor's last value its codes are those of 0.
+// A block as stored in memory. Behind a tensor's last value its codes are those of 0.
 struct DynamicBlock {
   uint8_t codes[kDynamicBlock];
   float scale;
