@@ -195,7 +195,7 @@ class Assembler : ProgramWriter {
     }
   }
 
-  // The op as every micro-batch runs it. It writes a gradient anew that the host sums.
+  // The op as every micro-batch runs it. It overwrites a gradient that the host sums, instead of adding to it.
   graph::JointOp writes_over(const graph::JointOp& op) const {
     graph::JointOp over = op;
     for (size_t k = 0; k < op.out.size(); ++k)
@@ -352,7 +352,7 @@ class Assembler : ProgramWriter {
   const CompiledPlan& plan_;
   const graph::JointGraph& joint_;
   Batch out_{Lane::kCopyOut, {}}, in_{Lane::kCopyIn, {}};
-  std::vector<int64_t> place_;       // problem value -> device offset now; -1: not on the device
+  std::vector<int64_t> place_;       // per problem value: its present device offset; -1: not on the device
   std::vector<int32_t> copy_event_;  // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;      // problem value -> joint value
   // problem value -> event of its update on the host, until a copy has waited for it

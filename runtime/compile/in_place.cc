@@ -99,7 +99,7 @@ class Pairs {
     return true;
   }
 
-  // The pair needs no more memory than one of its halves does alone.
+  // Whether the pair needs no more memory than the larger of its halves alone.
   bool saves(int32_t a, int32_t b, int32_t d) const {
     const plan::Op &first = op(a), &second = op(b);
     std::vector<int32_t> pair;
@@ -130,7 +130,7 @@ class Pairs {
     each_written(y, [&](int32_t v) { minds = minds || holds(op(x).inputs, v) || holds(op(x).outputs, v); });
     return minds;
   }
-  // Ops with effects other than their values stay in order.
+  // Ops with effects other than their values keep their order.
   bool keeps_order(int32_t o) const {
     const auto& parts = plan_.problem_op[at(o)];
     return std::any_of(parts.begin(), parts.end(), [&](int32_t part) {

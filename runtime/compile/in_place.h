@@ -11,10 +11,10 @@
 
 namespace cairn::engine {
 
-// The problem with such pairs; nothing: no op can write over its input. Both halves of a pair have one region, one
-// phase and the same word on recomputing. A moves down to B, or B up to A, where no op in between forbids it. Pairs
-// that would need more memory than the larger of their halves stay apart. Chains of more than two ops come about
-// pair by pair.
+// The problem with such pairs; nothing: no op can write over its input. Both halves of a pair have one region and one
+// phase, and both may be recomputed or neither. A moves down to B, or B up to A, where no op in between forbids it.
+// Pairs that would need more memory than the larger of their halves remain separate. Chains of more than two ops
+// result pair by pair.
 std::optional<Lowered> with_in_place(Lowered plan);
 
 }  // namespace cairn::engine

@@ -165,8 +165,8 @@ class Lowering {
     plan_.problem.ops.push_back(std::move(lowered));
   }
 
-  // Joins the sum of squares of a gradient to the op before it, which writes the gradient, so that the gradient stays
-  // between the two.
+  // Joins the sum of squares of a gradient to the op before it, which writes the gradient, so that the gradient
+  // is on the device for both.
   void joins(const plan::Op& squares, int32_t index, bool measured) {
     plan::Op& writer = plan_.problem.ops.back();
     std::vector<int32_t>& parts = plan_.problem_op.back();

@@ -29,7 +29,7 @@ struct ForcedChoices {
   bool update_on_device = false;
   When defer_updates = When::kWhereFaster;  // updates become a part of the next micro-batch's forward
   When host_updates =
-      When::kWhereFaster;          // updates by the host's processors, beside a device with its own memory
+      When::kWhereFaster;          // updates by the host's processors, for a device with its own memory
   double host_update_share = 1;    // with kAlways: how much of what may be updated there
   double host_deferred_share = 0;  // with kAlways and fused updates: how many of those the next run makes
   When host_adds = When::kWhereFaster;  // gradients summed by the host's processors; kAlways: all that may be

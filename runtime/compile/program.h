@@ -51,7 +51,7 @@ struct CopyJob {
   Tier to, from;
   int64_t to_offset, from_offset, bytes;
   int32_t value;              // the problem value that moves; of several neighbours moved as one, the first
-  int32_t count = 1;          // of the first copy of an instruction: how many copies it does
+  int32_t count = 1;          // number of copies that an instruction does; set in its first copy
   Micro micro = Micro::kAny;  // in which micro-batches it is done
   // A run may leave out its deferred updates, or make nothing but them. Copies are done or left out with what they
   // serve.

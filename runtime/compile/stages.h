@@ -99,7 +99,7 @@ struct Lowered {
 
   // Kernels, one per signature: that makes workspace known before planning.
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;
-  std::set<int32_t> host_kernels;  // of these, the processor's beside a device with other kernels
+  std::set<int32_t> host_kernels;  // of these, the processor's, where the device has other kernels
   // Phase, op of the phase -> kernel; -1: an alias. A phase whose ops are one launch has one kernel.
   std::vector<std::vector<int32_t>> op_kernel = std::vector<std::vector<int32_t>>(graph::kPhaseCount);
 
@@ -114,8 +114,8 @@ struct Lowered {
   // Gradients are values of the problem that live from the op that writes them first to the problem's last op, which
   // stands for norm and update (residency/gradients.h).
   bool gradients_end = false;
-  // The plan is for one micro-batch per update: gradients that live in a tier, or end with the step, are written
-  // anew.
+  // The plan is for one micro-batch per update: gradients that live in a tier, or end with the step, are
+  // overwritten.
   bool overwrites_gradients = false;
 
   // Residents in a tier that are no values of the problem: micro-batches do not use them, or use them in place.

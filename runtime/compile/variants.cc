@@ -171,7 +171,7 @@ class Variants {
     }
     return false;
   }
-  // nullptr: kernels reach nothing that could be offloaded.
+  // The plan with so many bytes of state in tiers that kernels reach; nullptr: there are none.
   std::shared_ptr<const Lowered> moved(const Lowered& from, int64_t bytes) const {
     std::optional<Lowered> plan = with_state_in_reach(from, device_, options_, bytes);
     return plan ? std::make_shared<const Lowered>(std::move(*plan)) : nullptr;

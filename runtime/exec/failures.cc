@@ -22,7 +22,7 @@ constexpr char kUpdatedInPart[] =
 Error refused_batch(const Error* told) noexcept {
   if (told != nullptr) try {
       return Error(Code::kOutOfMemory, cat(told->what(), "; ", kBatchIsLost));
-    } catch (const std::exception&) {  // there is not even memory to say so
+    } catch (const std::exception&) {  // there is no memory for the longer message
     }
   return Error::of_literal(Code::kOutOfMemory, kBatchIsLost);
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPackedAlignment = 256;
 constexpr int64_t kNoiseBytes = int64_t{4} << 20;
-constexpr int kSamples = 7;      // after a first run, which may load code
+constexpr int kSamples = 7;      // timed runs per choice, after a first run, which may load code
 constexpr double kWorth = 0.02;  // a smaller share of the seconds is noise, and not worth any memory
 
 // The operands of one op in a block of the device, and a queue that measures kernels.

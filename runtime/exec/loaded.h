@@ -123,7 +123,7 @@ struct LoadedPlan {
   std::vector<LoadedProgram> programs;  // by phase
   LoadedProgram fetched_repack;
   std::vector<int32_t> unwritten;  // inputs that its runs read and nobody wrote
-  bool packed_stale = true;        // the packed weights of this plan have to be made anew
+  bool packed_stale = true;        // the packed weights of this plan have to be computed again
   std::vector<Span> spans;         // of its last traced run
 
   template <class Visit>
@@ -217,7 +217,7 @@ struct Store {
   void resolve();                 // resolves all programs of all plans
   void resolve(const LoadedPlan& of, const Program& program,
                const std::vector<std::unique_ptr<kernels::Kernel>>& with, LoadedProgram& loaded);
-  // Weights on the device were changed: their packed forms have to be made anew.
+  // Weights on the device were changed: their packed forms have to be computed again.
   void packed_weights_changed() {
     for (LoadedPlan& loaded : plans) loaded.packed_stale = true;
   }

@@ -23,7 +23,7 @@ struct RunKey {
 struct RunReport {
   double seconds = 0;
   double stall_seconds = 0;  // compute waited for copies
-  // The host submitted the work, or its recording. Not known of update().
+  // How long the host took to submit the work, or its recording. update() does not measure it.
   double submit_seconds = 0;
   // By tier, the bytes that copies moved and the seconds that they took, to and from the device or the host's
   // updates. A link's use while it is busy is bytes / (rate * busy_seconds).
@@ -78,8 +78,8 @@ class Session {
   // kInvalidArgument: the format cannot store one of the numbers; those before it may be there.
   void write_floats(int32_t value, int64_t first, std::span<const float> from);
   void read_floats(int32_t value, int64_t first, std::span<float> to) const;
-  // A state as files have it, of which a split parameter is one tensor, in the type that the graph declares. Offset
-  // and bytes are of whole elements.
+  // A state as files have it: a split parameter is one tensor, in the type that the graph declares. Offset and bytes
+  // cover complete elements.
   TensorDesc saved(int32_t value) const;
   void write_saved(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_saved(int32_t value, int64_t offset, void* to, int64_t bytes) const;

@@ -22,7 +22,8 @@ std::vector<bool> read_by(const graph::JointGraph& joint) {
   return read;
 }
 
-// What the host gives, and a checkpoint or every micro-batch: a cache begins with zeros.
+// Whether the caller has to write values of the kind: those in a checkpoint and those of every micro-batch. A cache
+// begins with zeros, so it needs none.
 bool needs_numbers(graph::Role role) {
   const graph::KindRow& kind = graph::kind(role);
   return kind.is(graph::WRITTEN) &&

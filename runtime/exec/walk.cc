@@ -73,7 +73,7 @@ void Store::load(LoadedPlan& loaded) {
 
 void Store::start() {
   const std::shared_ptr<device::Group> made = device->create_group();
-  decltype(queues) lanes;  // if one cannot be made, the old ones stay
+  decltype(queues) lanes;  // if one cannot be made, the old ones are kept
   size_t parts = 1;
   for (LoadedPlan& of : plans)
     of.each_program([&](const LoadedProgram& loaded) {

@@ -1,4 +1,4 @@
-// Everything the planner relies on, checked once at the door, with the place in the message.
+// Checks once, on input, everything that the planner relies on, and names the place in the message.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,7 +34,7 @@ void bytes(int64_t x, std::string_view kind, size_t i, std::string_view field) {
   require(x >= 0, kBad, kind, "[", i, "].", field, " must not be negative: ", x);
 }
 
-// The search adds sizes and budgets: half of what 64 bits hold leaves it room to.
+// The search adds sizes and budgets. Half of what 64 bits hold leaves room for these sums.
 constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max() / 2;
 
 void check_values(const Problem& p) {
@@ -104,7 +104,8 @@ void check_regions(const Problem& p) {
 void check_ops(const Problem& p) {
   Names names;
   const auto values = static_cast<int32_t>(p.values.size());
-  std::vector<int32_t> maker(p.values.size(), -1), changer(p.values.size(), -1);  // the latter: the last
+  // Per value: the op that makes it, and the last op that changes it.
+  std::vector<int32_t> maker(p.values.size(), -1), changer(p.values.size(), -1);
   for (size_t i = 0; i < p.ops.size(); ++i)
     for (size_t k = 0; k < p.ops[i].outputs.size(); ++k) {
       const int32_t v = p.ops[i].outputs[k];
@@ -112,7 +113,7 @@ void check_ops(const Problem& p) {
       if (p.values[v].home >= 0) {
         require(!p.ops[i].recomputable, kBad, "ops[", i, "].outputs[", k, "]: '", p.ops[i].name,
                 "' changes '", p.values[v].name, "', which lives in a tier, and so may not be recomputable");
-        // Ops may change it one after the other, but a run has one place for it.
+        // Several ops may change the value one after the other, but each run has one place for it.
         require(changer[v] != static_cast<int32_t>(i), kBad, "ops[", i, "].outputs[", k, "]: '",
                 p.ops[i].name, "' names '", p.values[v].name, "' twice");
         require(!p.values[v].fresh || changer[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: '",

@@ -11,8 +11,9 @@ struct Rules;
 // Fills Plan::values and Plan::totals from the steps (offsets assigned).
 void explain(const Problem&, const Index&, const Rules&, Plan&);
 
-// Highest total of bytes of those values that are activations (one entry per value) and do not persist, workspace not counted, over
-// the plan's steps. The problem itself does not know what a value is: a weight's gradient need not persist either.
+// The highest total bytes of activations over the plan's steps; persistent values and workspace do not count.
+// activations: per value. The problem itself does not know what a value is: a weight's gradient need not persist
+// either.
 int64_t activation_peak(const Problem&, const Plan&, const std::vector<bool>& activations);
 
 // Throws kOverBudget: `smallest` is the plan with the lowest arena.

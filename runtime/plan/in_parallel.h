@@ -1,5 +1,5 @@
-// Independent parts of planning on several threads. The plans are the same with any number of threads. Callers pass the number down:
-// whoever runs several searches at once gives each of them one thread.
+// Runs independent parts of planning on several threads. The plans are the same with any number of threads. Callers
+// pass the number on: code that runs several searches at once gives each of them one thread.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -9,10 +9,10 @@
 
 namespace cairn::plan {
 
-inline constexpr int kMostThreads = 4;  // that one search uses, if there are as many processors
+inline constexpr int kMostThreads = 4;  // for one search, if there are as many processors
 
-// Calls work(i) for every i < count on up to `threads` threads, of which the caller's is one. Throws the exception of the lowest i
-// when all calls have ended.
+// Calls work(i) for every i < count on up to `threads` threads, the caller's included. When all calls have ended,
+// throws the exception of the lowest i.
 template <class Work>
 void in_parallel(int threads, size_t count, const Work& work) {
   std::vector<std::exception_ptr> thrown(count);

@@ -54,7 +54,8 @@ int64_t least_bytes(const Problem& p, const Index& index) {
     const auto inputs = index.inputs[static_cast<int64_t>(i)],
                outputs = index.outputs[static_cast<int64_t>(i)];
     for (const int32_t v : inputs) used += p.values[v].bytes;
-    // What may live in a tier may be changed in place: it is there once.
+    // A value that may live in a tier may be changed in place: it is among inputs and outputs, and its bytes count
+    // once.
     for (const int32_t v : outputs)
       if (std::find(inputs.begin(), inputs.end(), v) == inputs.end()) used += p.values[v].bytes;
     most = std::max(most, used);

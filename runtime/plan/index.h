@@ -25,7 +25,7 @@ class Rows {
 struct Index {
   explicit Index(const Problem&);  // the problem must pass check()
 
-  std::vector<int32_t> maker;           // per value: the op, or -1
+  std::vector<int32_t> maker;           // per value: the op that makes it, or -1
   Rows readers;                         // per value: reading ops, ascending, each once
   Rows inputs;                          // per op: inputs that are not persistent, each once
   Rows outputs;                         // per op: outputs that are not persistent
@@ -35,13 +35,13 @@ struct Index {
   int64_t persistent_bytes = 0;
   double forward_seconds = 0, total_seconds = 0;
 
-  // Made in forward and read by backward: what the planner has to decide about.
+  // Made in forward and read by backward: these are the values that the planner decides about.
   bool saved(int32_t v, int32_t backward_begin) const {
     return maker[v] >= 0 && maker[v] < backward_begin && first_backward[v] >= 0;
   }
 };
 
-// No plan's arena is smaller: what persists and what the largest op uses.
+// No plan's arena is smaller than the persistent values and the values of the largest op together.
 int64_t least_bytes(const Problem&, const Index&);
 
 }  // namespace cairn::plan

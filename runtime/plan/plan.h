@@ -1,5 +1,5 @@
-// The planner's output: immutable once made, readable, serialisable. The steps are the whole truth;
-// everything else explains them.
+// The planner's output: immutable once made, readable, serialisable. The steps define the plan completely; everything
+// else explains them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace cairn::plan {
 
 enum class StepKind : uint8_t { kRun, kFree, kOut, kWaitOut, kIn, kWaitIn, kDrop };
 
-// kRun: index is an op, offsets are the device offsets of its outputs that are not persistent, in the order
-// of Op::outputs (-1 for persistent ones). Otherwise index is a value, tier indexes Problem::links, offset is
-// the device offset (kIn). tier_offset: the copy's place in that tier's arena (kOut, kIn, kDrop). A value that
-// lives at its home is fetched by kIn and given up by kFree alone; after an op has changed it, kOut brings it
-// home first. Its copy there is never dropped.
+// kRun: index is an op, offsets are the device offsets of its outputs that are not persistent, in the order of
+// Op::outputs (-1 for persistent ones). For other kinds, index is a value, tier indexes Problem::links, and offset is
+// the device offset (kIn). tier_offset: the copy's place in that tier's arena (kOut, kIn, kDrop). A value that lives
+// in its tier is fetched by kIn, and kFree alone ends its residency on the device. If an op has changed it, kOut
+// copies it back to its tier first. Its copy in the tier is never dropped.
 struct Step {
   StepKind kind = StepKind::kRun;
   int32_t index = -1;
   int32_t tier = -1;
   int64_t offset = -1;  // kIn: device offset; kRun: workspace offset
   int64_t tier_offset = -1;
-  std::vector<int64_t> offsets;  // kRun only
+  std::vector<int64_t> offsets;  // kRun only: one per output
 };
 
 enum class Decision : uint8_t { kKeep = 0, kRecompute = 1, kOffload = 2, kPersistent = 3 };
@@ -37,11 +37,11 @@ struct ValuePlan {
   std::string reason;
 };
 
-// Bytes of values needed by backward, by what happens to them.
+// Bytes of values that backward needs, by the decision about them.
 struct Totals {
   int64_t keep_bytes = 0;
   int64_t recompute_bytes = 0;
-  std::vector<int64_t> offload_bytes;  // per link
+  std::vector<int64_t> offload_bytes;  // per link: bytes offloaded over it
 };
 
 struct Plan {
@@ -51,12 +51,12 @@ struct Plan {
   std::vector<int64_t> tier_peak_bytes;   // per link: most bytes of copies held at once
   std::vector<int64_t> tier_arena_bytes;  // per link: height of its arena
   double predicted_seconds = 0, keep_all_seconds = 0, bound_seconds = 0, gap = 0, solve_seconds = 0;
-  std::vector<int64_t> value_offsets;  // persistent values that stay: device offset; others -1
+  std::vector<int64_t> value_offsets;  // persistent values kept on the device: device offset; others -1
   std::vector<int64_t> home_offsets;  // values that live in their tier: place in that tier's arena; others -1
   std::vector<ValuePlan> values;      // one per Problem::values
   std::vector<Step> steps;
   Totals totals;
-  int32_t peak_step = -1;  // the step whose allocation forms the arena's height
+  int32_t peak_step = -1;  // the step whose allocation sets the arena's height
 };
 
 // Solves the problem: a plan with arena_bytes <= problem.budget_bytes, or Error(kOverBudget) whose fault
@@ -65,10 +65,10 @@ struct Plan {
 // "no limit".
 Plan solve(const Problem&);
 
-// A plan per budget (0: no limit; problem.budget_bytes is not looked at), nothing where none fits. The same
-// plans as solve() makes one by one, but a small problem is searched only once.
-inline constexpr size_t kSmallProblem = 160;  // ops
-// So few that searching for all budgets is sooner done than for one.
+// A plan per budget (0: no limit; problem.budget_bytes is ignored), nothing where none fits. The plans are the same
+// as those of one solve() per budget, but a small problem is searched only once.
+inline constexpr size_t kSmallProblem = 160;  // problems of at most so many ops
+// For so few ops, a search for all budgets takes less time than one for a single budget.
 inline constexpr size_t kTinyProblem = 48;
 std::vector<std::optional<Plan>> solve_all(const Problem&, const std::vector<int64_t>& budgets);
 
@@ -76,8 +76,8 @@ std::vector<std::optional<Plan>> solve_all(const Problem&, const std::vector<int
 // liveness, copies in flight, order, budgets, claimed peaks. Returns "" or the first violation.
 std::string violation(const Problem&, const Plan&);
 
-// Event simulation of the steps: compute lane and two copy lanes per link. ready, one entry per value, or none: no copy of it to
-// the device begins sooner.
+// Event simulation of the steps: compute lane and two copy lanes per link. ready: per value, no copy of it to the
+// device begins sooner; empty: no limits.
 struct Timeline {
   double seconds = 0, stall_seconds = 0, recompute_seconds = 0;
   std::vector<std::array<double, 2>> step_span;  // begin, end of each step on its lane
@@ -88,8 +88,8 @@ std::string to_json(const Problem&);
 std::string to_json(const Problem&, const Plan&, bool with_steps);
 Problem problem_from_json(std::string_view text);  // kInvalidArgument / kCorruptFile naming the place
 
-// One self-contained HTML page: seconds over the budget, memory over time by category, lanes, what forms the
-// peak, a table of values. The curve solves the problem once per budget.
+// One self-contained HTML page: seconds over the budget, memory over time by category, lanes, the values at the peak,
+// a table of values. The curve solves the problem once per budget.
 struct ReportOptions {
   std::string title;
   std::vector<std::string> facts;       // below the title of the page: "word: text"

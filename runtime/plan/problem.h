@@ -1,5 +1,5 @@
-// The planner's whole input, free of any tensor library (plan-format in runtime/plan/json/README.md). Bytes are
-// exact, seconds are costs from the cost model. A problem is a plain value: build it, check() it, solve it.
+// The planner's input, free of any tensor library (the JSON form is in runtime/plan/json/README.md). Bytes are exact;
+// seconds come from the cost model. A problem is a plain value: build it, check() it, solve it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,17 +13,18 @@ struct Value {
   std::string name;
   int64_t bytes = 0;
   bool persistent = false;  // on the device from start to end
-  // Index into Problem::links: the value is in that tier at the beginning and has to be there at the end; -1: no
-  // home. With `persistent`: there or on the device all the time, as the plan chooses. An op that has the value
-  // among its inputs reads what it is then, and needs it on the device; one that has it among its outputs changes
-  // it, in place if it reads it, else by writing over all of it. Any number of ops may; none of them, and none
-  // that reads it before such an op, runs again after that.
+  // Index into Problem::links: the value is in that tier at the beginning and has to be there at the end; -1: it
+  // lives in no tier. With `persistent`: it is there, or on the device, all the time, as the plan chooses. An op with
+  // the value among its inputs reads its present content, and needs it on the device. An op with the value among its
+  // outputs changes it, in place if the op reads it, else by writing over all of it. Any number of ops may change it.
+  // None of these ops runs again after that, nor does an op that read the value before such a change.
   int32_t home = -1;
-  // What living in a tier costs beside the plan's copies, such as a slower update of the value between plans. Counts where
-  // plans are compared, not in their seconds.
+  // What living in a tier costs besides the plan's copies, such as a slower update of the value between plans. It
+  // counts where plans are compared, not in their seconds.
   double home_seconds = 0;
-  // With a home: what it is at the beginning is of no use. One op changes it, and writes over all of it. Where it does not live at
-  // home, it is on the device from that op on to the end of the last one, and takes nothing before.
+  // With `home` set: the content at the beginning is not used. One op changes the value, and writes over all of it.
+  // If the plan keeps it on the device, it is there from that op to the end of the last op, and takes no memory
+  // before.
   bool fresh = false;
 
   bool at_home() const { return home >= 0 && !persistent; }
@@ -53,14 +54,15 @@ struct Region {
 };
 
 struct Link {
-  std::string tier;  // "host", "disk", ...
+  std::string tier;  // name of the tier: "host", "disk", ...
   double latency_seconds = 0;
   double out_bytes_per_second = 1;
   double in_bytes_per_second = 1;
   double both_ways_factor = 1;
   int64_t capacity_bytes = 0;
-  // Where copies and kernels share memory or processors: of its speed, what compute keeps while a copy is under
-  // way on the link, and of its rate, what a copy keeps while compute runs. 1: neither slows the other.
+  // Where copies and kernels share memory or processors: the share of its speed that compute keeps while a copy is
+  // under way on the link, and the share of its rate that a copy keeps while compute runs. 1: neither slows the
+  // other.
   double busy_factor = 1;
   double busy_rate_factor = 1;
 

@@ -8,12 +8,12 @@
 
 namespace cairn::plan {
 
-// The shortest text that reads back as the same number. What is not whole by its type is never a whole number beyond 64
-// bits, which readers of JSON refuse.
+// The shortest text that reads back as the same number. A floating-point number is never written as a whole number
+// beyond 64 bits, which readers of JSON refuse.
 template <class Number>
 void append_number(std::string& out, Number x) {
   char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, x + Number{0});  // no -0
+  const auto end = std::to_chars(text, text + sizeof text, x + Number{0});  // adding 0 turns -0 into 0
   out.append(text, end.ptr);
   if constexpr (std::is_floating_point_v<Number>) {
     const bool whole = std::string_view(text, end.ptr).find_first_of(".en") == std::string_view::npos;
@@ -32,7 +32,7 @@ std::string escaped(std::string_view text);
 std::string shortened(std::string_view text, size_t most);
 // escaped(shortened()): for names of any length.
 std::string label(std::string_view text, size_t most = 120);
-size_t characters(std::string_view text);  // of UTF-8
+size_t characters(std::string_view text);  // number of UTF-8 characters
 std::string human_bytes(int64_t);          // "12.3 MiB"
 std::string human_seconds(double);         // "4.56 ms"
 std::string fixed(double, int decimals);

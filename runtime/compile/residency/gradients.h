@@ -14,8 +14,8 @@ Lowered end_gradients(Lowered plan, const PlanOptions& options);
 // The other way round: all gradients persist.
 Lowered let_gradients_persist(Lowered plan);
 
-// Of gradients that may live in a tier: those that stay on the device do so from backward to the last op only. The
-// caller puts that op behind the problem where Lowered::gradients_end says so.
+// Of gradients that may live in a tier: those kept on the device are there only from backward to the last op. The
+// caller appends that op to the problem where Lowered::gradients_end says so.
 Lowered end_resident_gradients(Lowered plan);
 
 // Where the gradients that end lie after the plan's last step, by problem value.

@@ -41,8 +41,8 @@ bool give_slices_homes(Lowered& plan, std::vector<int64_t>& room) {
   return true;
 }
 
-// Weights, packed weights and gradients of updates on the host live on the host tier, and may not stay on the device.
-// If a disk takes the rest, weights have the host's room first: they are fetched twice.
+// Weights, packed weights and gradients of updates on the host live on the host tier, and may not be kept on the
+// device. If a disk takes the rest, weights get the host's room first: they are fetched twice.
 bool give_host_homes(Lowered& plan, std::vector<int64_t>& room) {
   if (plan.host_updated.empty()) return false;
   std::vector<int32_t> weights, gradients;
@@ -114,9 +114,9 @@ std::optional<Lowered> find_residencies(Lowered plan) {
   return plan;
 }
 
-// An op has persistent values that it changes as inputs. Of those that may live in a tier, they become outputs as
-// well. They are no inputs any more if every micro-batch overwrites them, as a step has only one or the host sums
-// them: then they need not be fetched.
+// An op has the persistent values that it changes as inputs. Those that may live in a tier become outputs as well. If
+// every micro-batch overwrites them, because a step has only one or because the host sums them, they are no longer
+// inputs: then they need not be fetched.
 Lowered mark_changes(Lowered plan) {
   const graph::JointGraph& joint = *plan.joint;
   std::erase_if(plan.host_added, [&](const auto& added) {

@@ -1,7 +1,7 @@
 // Residents that micro-batches use and that may live in a tier: weights, packed weights, gradients, and optimizer
-// state of fused updates. In the problem they are values with a residency (plan::Value::home). plan::solve()
-// chooses which of them stay on the device; micro-batches fetch the others for their uses, and the update streams
-// them (update.cc).
+// state of fused updates. In the problem they are values with a residency (plan::Value::home). plan::solve() chooses
+// which of them are kept on the device. Micro-batches fetch the others for their uses, and the update streams them
+// (update.cc).
 #pragma once
 #include <optional>
 
@@ -9,17 +9,16 @@
 
 namespace cairn::engine {
 
-// Before the problem is solved: every persistent value of a page or more that micro-batches use may live in the
-// first tier with room. The problem gets an op in front that stands for what the update needs on the device.
-// Nothing: there is no such value, or no link. overwrites_gradients: a step has one micro-batch. ends_gradients:
-// gradients that stay on the device then end with the step where they can (gradients.h), and the op stands behind
-// the problem.
+// Before the problem is solved: every persistent value of a page or more that micro-batches use may live in the first
+// tier with room. The problem gets an op in front that stands for what the update needs on the device. Nothing: there
+// is no such value, or no link. overwrites_gradients: a step has one micro-batch. ends_gradients: gradients kept on
+// the device then end with the step where they can (gradients.h), and the op is the problem's last one.
 std::optional<Lowered> with_residencies(Lowered plan, bool overwrites_gradients, bool ends_gradients);
 
 // By link, the bytes that with_residencies() would let live there.
 std::vector<int64_t> residency_bytes(const Lowered& plan);
 
-// After it is solved: what stays on the device persists there, the rest is in Lowered::homes.
+// After it is solved: a value kept on the device persists there, the others are in Lowered::homes.
 Planned with_solved_residencies(Lowered plan, plan::Plan solved);
 
 // For another plan of the set: its values live in the tiers where the primary plan's do.
@@ -39,7 +38,7 @@ bool streams_in_parts(const Lowered& plan, const graph::JointOp& update);
 
 // Bytes of a weight and its packed forms, as far as they stream.
 int64_t packing_bytes(const Lowered& plan, int32_t weight);
-// How the norm reads a sliced gradient: chunk by chunk. The chunks' sums of squares stay on the device until all
+// How the norm reads a sliced gradient: chunk by chunk. The chunks' sums of squares are kept on the device until all
 // are made.
 struct SquaresChunks {
   int64_t elements = 0;  // of a chunk; the last one may have fewer

@@ -1,7 +1,7 @@
-// Gradients summed by the host's processors, beside a device that does not let its kernels reach the host tier.
-// With several micro-batches per update, each one sends its own gradient, and nothing comes back to be added to:
-// the link carries what it does with one micro-batch per update. The first micro-batch of a step writes the
-// gradient where it lives. What later ones send waits in a ring of the host tier until the host's lane adds it.
+// Gradients summed by the host's processors, for a device that does not let its kernels reach the host tier. With
+// several micro-batches per update, each one sends its own gradient, and no gradient is fetched to be added to: the
+// link carries as much per micro-batch as with one micro-batch per update. The first micro-batch of a step writes the
+// gradient where it is stored. What later ones send waits in a ring of the host tier until the host's lane adds it.
 // Only gradients that one op makes in one piece: the host then adds what the device would add, with the same
 // rounding. (A GPU's library may split a product's sum and add to the gradient part by part. Its last bits may then
 // differ from those of a plan that adds on the device.)

@@ -52,7 +52,7 @@ bool give_tier(Lowered& plan, const StateCandidate& candidate, size_t links) {
 
 }  // namespace
 
-// An optimizer without states streams nothing, and its master weights stay on the device.
+// An optimizer without states streams nothing, and its master weights are kept on the device.
 std::vector<StateCandidate> state_candidates(const graph::JointGraph& joint, const costs::Model& costs) {
   const std::vector<bool> read = read_by_ops(joint);
   std::vector<StateCandidate> list;

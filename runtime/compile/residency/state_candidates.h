@@ -28,9 +28,9 @@ std::vector<StateCandidate> state_candidates(const graph::JointGraph&, const cos
 // Adds the gradients and the states of fused updates.
 void add_reached(const graph::JointGraph&, std::vector<StateCandidate>&);
 
-// The candidates that are taken go to the first tier with room, of the plan's first `links`: into
-// Lowered::offloaded. Copies of activations have that room no more. Where there is not enough for all of them, the
-// largest come first, and those that would lose most of their bytes to the ends of pages stay on the device.
+// The candidates that are taken go to the first tier with room, of the plan's first `links`: into Lowered::offloaded.
+// Copies of activations can no longer use that room. Where there is not enough for all of them, the largest come
+// first, and those that would lose most of their bytes to the ends of pages are kept on the device.
 Lowered with_tiers(Lowered, const std::vector<StateCandidate>&, const std::vector<bool>& taken, size_t links);
 
 }  // namespace cairn::engine

@@ -130,7 +130,7 @@ graph::PartRows first_parts(const Lowered& whole, const PartUnits& units) {
   return chosen;
 }
 
-// More parts, where ops on the parts turn out to need more than others.
+// Splits a weight into more parts if ops on its parts turn out to need more memory than other ops.
 graph::PartRows more_parts(const Lowered& parted, const PartUnits& units, graph::PartRows parts) {
   const JointGraph& joint = *parted.joint;
   std::map<std::string, std::set<int32_t>> values;  // by name, the slices of a weight and its gradient

@@ -22,9 +22,9 @@
 
 namespace cairn::engine {
 
-// State may stay on the device, where its copies are dear, if it takes at most this part of the budget.
+// State may be kept on the device, where its copies take long, if it takes at most this part of the budget.
 inline constexpr double kMostDear = 0.7;
-// An update that waits for its state for less than this part of a step may as well wait.
+// An update may wait for its state if that takes less than this part of a step.
 inline constexpr double kWorthStaying = 0.05;
 
 class Chooser {
@@ -96,8 +96,8 @@ class Chooser {
     // A value on the device takes no room in a tier: a slower tier may not be needed for so many bytes.
     const bool beyond = fits() && beyond_first_link(*known.plan);
     if (beyond && stays > 0) again(stays);
-    // The same holds for optimizer state. It crosses the link both ways, which is dear on a slow tier and where the
-    // update waits for it. The device's room goes to it first.
+    // The same holds for optimizer state. It crosses the link both ways. That takes long on a slow tier, and where
+    // the update waits for it. So the device's room goes to it first.
     double copies = 0;
     for (const StateCandidate& c : candidates_) copies += round_trip_seconds(from_.problem.links[0], c.bytes);
     const bool waits =
@@ -134,9 +134,9 @@ class Chooser {
     int64_t stays = 0;
   };
 
-  // The problem without the state that is offloaded. With several links, weights and gradients have the first one's
-  // room before states, which cross less often, and `stays` bytes more than there are: so many have to stay on the
-  // device.
+  // The problem without the state that is offloaded. With several links, weights and gradients get the first one's
+  // room before states, which cross less often. They are also offered `stays` bytes more than there are: so many have
+  // to be kept on the device.
   struct Without {
     Lowered plan;
     int64_t stays;
@@ -277,7 +277,7 @@ class Chooser {
     return std::all_of(room.begin(), room.end(), [](int64_t left) { return left >= 0; });
   }
 
-  // So many bytes of state may stay on the device where it is dear in a tier.
+  // Whether so many bytes of state may be kept on the device where their copies take long.
   bool is_little(int64_t state) const {
     return static_cast<double>(state) <= kMostDear * static_cast<double>(from_.problem.budget_bytes);
   }

@@ -25,7 +25,7 @@ constexpr double kHostAbove = 0.02;
 // inverse.
 constexpr double kSteeper = 8;
 constexpr double kJustBelow = 1e-3;  // lowers a share just enough for one parameter less
-constexpr double kFromEdge = 0.1;    // the next share keeps this part of the interval away from its ends
+constexpr double kFromEdge = 0.1;    // part of the interval that the next share keeps from its ends
 // A form that is slower than the best step by this share has no other shares tried. A form that is so far above its
 // bound is tried from another share.
 constexpr double kFar = 0.1;
@@ -157,7 +157,7 @@ class HostForms {
     Start now = start;
     HostShare share(now.form.share, kMostShares);
     bool won = false;
-    std::set<int64_t> searched;  // by the bytes that the host updates
+    std::set<int64_t> searched;  // forms that were searched, by the bytes that the host updates
     for (bool goes_on = true, fitted = false; goes_on;) {
       if (is_little(now)) break;
       const std::shared_ptr<const Planned> plan = attempt(now);

@@ -36,7 +36,7 @@ struct HostAttempts {
   // nullptr: it does not fit.
   std::function<std::shared_ptr<const Planned>(const std::shared_ptr<const Lowered>&, bool quick)> attempt;
   std::function<double(const Planned&)> seconds;
-  // The share at which the state of the device's updates is so little that it may stay there; 0: none.
+  // The share at which the state of the device's updates is so little that it may be kept there; 0: none.
   double staying_share = 0;
   const std::shared_ptr<const Planned>& best;  // of all attempts and of what was known before
 };

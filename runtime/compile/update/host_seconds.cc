@@ -91,8 +91,8 @@ double seconds_beside_copy(const Lowered& plan, const JointOp& update) {
   return seconds_of(plan, work_beside_copy(plan, update));
 }
 
-// The seconds of the host's memory and the disk that copies of the device's own updates take. stays: so many of the
-// bytes that may stay on the device do.
+// The seconds for which copies of the device's own updates occupy the host's memory and the disk. stays: of the bytes
+// that may be kept on the device, so many are.
 double device_copies_seconds(const Lowered& plan, double stays) {
   HostWork work;
   double stays_in = stays, stays_out = stays;
@@ -170,7 +170,7 @@ double least_seconds_with_host_updates(const Lowered& plan) {
   double updates = device_copies_seconds(plan, static_cast<double>(problem.budget_bytes));
   std::vector<uint8_t> is_weight(count), must_leave(count), is_changed(count);
   each_on_host(plan, [&](const JointOp& update) {
-    updates += seconds_beside_copy(plan, update);  // none of these values stays on the device
+    updates += seconds_beside_copy(plan, update);  // none of these values is kept on the device
     for (const int32_t v : made_on_host(plan, update))
       if (plan.problem_value[at(v)] >= 0) is_weight[at(plan.problem_value[at(v)])] = 1;
     must_leave[at(plan.problem_value[at(update.in[update_op::kGrad])])] = 1;

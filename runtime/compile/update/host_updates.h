@@ -1,10 +1,10 @@
-// Updates by the host's processors, beside a device whose kernels do not reach the host tier. Optimizer state,
-// weight and gradient live on the host; only the gradient and the weight cross the link, which micro-batches move
-// anyway. Where the host tier is full, values live on the disk and stream through a ring of the host tier
-// (host_program). The next run begins with these updates, and its forward fetches each weight after its update.
-// Where updates are fused into backward, most run concurrently with it instead, each after the last copies of its
-// gradient and its weight. The processor's kernels make the bits of the GPU's: the same operations in the same
-// order, each rounded alike.
+// Updates by the host's processors, for a device whose kernels do not reach the host tier. Optimizer state, weight
+// and gradient live on the host. Only the gradient and the weight cross the link, which micro-batches move anyway.
+// Where the host tier is full, values live on the disk and stream through a ring of the host tier (host_program). The
+// next run begins with these updates, and its forward fetches each weight after its update. Where updates are fused
+// into backward, most run concurrently with it instead, each after the last copies of its gradient and its weight.
+// The processor's kernels compute the same bits as the GPU's: the same operations in the same order, each rounded
+// alike.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -16,8 +16,8 @@
 
 namespace cairn::engine {
 
-// Bytes per second that updates have of the host's memory, beside a device with its own memory or the model of one;
-// 0: not known.
+// Bytes per second of the host's memory that updates can use, on a host whose device has its own memory or is a model
+// of one; 0: not known.
 double host_memory_rate(const device::Device& device, const PlanOptions& options);
 
 // Chooses Lowered::host_updated, with what times these updates. The host may make an update that is elementwise, is

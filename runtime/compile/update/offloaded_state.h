@@ -43,9 +43,9 @@ std::optional<Lowered> with_state_in_reach(const Lowered& plan, device::Device& 
 Outcome solve_with_residencies(const Lowered& plan, device::Device& device, const PlanOptions& options,
                                plan::SolverCache& cache, double limit, bool quick);
 
-// The share of updates, by their state, that others have to make before the state of the rest is so small a part of
-// the budget that solve_with_residencies() keeps it on the device, where its copies are dear. 0: all of it may
-// stay, or updates are fused.
+// The share of updates, by their state, that the host has to make so that the state of the others becomes a small
+// part of the budget. solve_with_residencies() then keeps it on the device, where its copies would take long. 0: all
+// of it may be kept there, or updates are fused.
 double staying_share(const Lowered& plan);
 
 // What solve_with_residencies() cannot get below where updates run on the host, as far as that is known before any

@@ -45,8 +45,8 @@ PlacedPieces place_offloaded(Placed plan, int64_t most, int64_t max_masters);
 // Where an update may be cut: each state's part has to begin with a block of its format.
 class Cut {
  public:
-  // beside: further values whose elements come along. resident: values that are used where they lie; their parts
-  // have to begin at aligned addresses.
+  // beside: further values that are cut at the same elements. resident: values that are used where they are stored;
+  // their parts have to begin at aligned addresses.
   Cut(const graph::JointGraph& joint, std::span<const int32_t> states, std::span<const int32_t> beside,
       std::span<const int32_t> resident) {
     for (const auto& list : {states, beside})

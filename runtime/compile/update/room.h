@@ -48,10 +48,10 @@ struct Room {
   }
 };
 
-// A ring: ranges of an area in the arena or the host tier, through which values come and go in turn.
+// A ring: ranges of an area in the arena or the host tier, used by one value after the other.
 class Slots {
  public:
-  // lane: the queue that brings values in. On the host tier the ledger counts the whole ring as one range.
+  // lane: the queue that brings values in. On the host tier the ledger counts the ring as one range.
   Slots(ProgramWriter& writer, Area whole, device::Lane lane = device::Lane::kCopyIn,
         Tier tier = Tier::kDevice)
       : writer_(writer), whole_(whole), lane_(lane), tier_(tier), next_(whole.offset) {}

@@ -28,7 +28,7 @@ double both_seconds(const plan::Link& link, int64_t in, int64_t out) {
   const double one = in_seconds(link, in), other = out_seconds(link, out);
   return std::min(one, other) / link.both_ways_factor + std::abs(one - other);
 }
-// Without latencies, as small neighbours share a copy.
+// Latencies are left out, as small neighbours share a copy.
 double seconds(const plan::Link& link, const Crossing& crossing) {
   plan::Link at_once = link;
   at_once.latency_seconds = 0;

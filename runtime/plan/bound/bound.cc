@@ -11,16 +11,17 @@ namespace cairn::plan {
 namespace {
 
 constexpr double kSumRounding = 1e-9;  // allowance for the searches' and the sums' floating-point error
-// Arcs, nodes and lines looked at, of about 10 ns each: by the bound in shares, and by the one in whole ops.
+// Limits of the arcs, nodes and lines looked at, of about 10 ns each: for shares of ops, per op, and for ops in one
+// piece.
 constexpr int64_t kWork = 6'000'000, kWorkPerOp = 300, kWholeWork = 1'500'000;
-constexpr int64_t kSeveralWork = 250'000'000;  // of several points at once
+constexpr int64_t kSeveralWork = 250'000'000;  // limit for a bound of several points
 constexpr int64_t kLookWork = 10;              // per op before a program point, to set it up
-constexpr size_t kRoughPoints = 12;            // looked at by the rough bound
+constexpr size_t kRoughPoints = 12;            // program points of the rough bound
 constexpr size_t kPointsBehind = 2;            // where ops have a time before which they do not begin
 constexpr size_t kWholeMoments = 4;
-constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
+constexpr int64_t kMinWork = 25;  // per op, for a search over ops in one piece
 
-// Bytes that ask for a place at each op when every value stays until its last use.
+// Bytes that need a place at each op when every value is kept until its last use.
 std::vector<int64_t> pressures(const Problem& p, const Index& index, const HomeReads& homes) {
   const size_t ops = p.ops.size();
   std::vector<int64_t> bytes(ops + 1, 0);
@@ -38,9 +39,9 @@ std::vector<int64_t> pressures(const Problem& p, const Index& index, const HomeR
   return bytes;
 }
 
-// Ops over the budget in the order in which they are looked at: the one under most pressure, the beginning of
-// backward, then the peaks among their neighbours and the rest, each by falling pressure.
-// Before the first op nothing but what may live in a tier can be missing.
+// Ops over the budget in the order in which they are looked at: the one with the highest excess, the beginning of
+// backward, then the peaks among their neighbours and the rest, each by falling excess. Before the first op nothing
+// can be missing but values that may live in a tier.
 std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressure, int64_t budget,
                             bool homes) {
   std::vector<int32_t> order;
@@ -79,8 +80,8 @@ struct Looked {
   int64_t work = 0;
 };
 
-// Of single program points, as many as the work suffices for: the seconds that each adds, where that is more than `home`. Ends at one
-// that adds `enough`.
+// Bounds of single program points, as many as the work limit allows: the seconds that each adds, where that is more
+// than the parameter `home`. Ends at one that adds `enough`.
 std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budget_bytes,
                              const HomeReads& homes, double home, const std::vector<double>& before,
                              double enough, int most_threads) {
@@ -89,7 +90,8 @@ std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budge
   const std::vector<int32_t> order =
       points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
   const int threads = threads_for(p, most_threads);
-  const size_t at_once = threads > 1 ? 2 * static_cast<size_t>(threads) : 1;  // none in vain on one thread
+  // On one thread, points are looked at one by one, so that none is looked at in vain.
+  const size_t at_once = threads > 1 ? 2 * static_cast<size_t>(threads) : 1;
   std::vector<Looked> looked;
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
     const int32_t at = order[k];
@@ -154,7 +156,7 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   for (size_t k = 0; k < found.size() && found[0].seconds < enough_added; ++k) {
     const int32_t at = found[k].point;
     const int64_t share = work / static_cast<int64_t>(found.size() - k);
-    if (share < kMinWork * at) continue;  // too little to raise the bound
+    if (share < kMinWork * at) continue;  // too little work to raise the bound
     ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
     found[k].seconds = std::max(found[k].seconds, point.solve_whole(share));
     work -= point.work();

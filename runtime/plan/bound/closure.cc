@@ -27,7 +27,7 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
     const auto readers = index.readers[v];
     return role[v] != kBusy && !readers.empty() && readers.back() > at;
   };
-  // From the last op back: an op matters if its outputs are read after the program point or help an op that
+  // From the last op back: an op matters if its outputs are read after the program point, or are inputs of an op that
   // matters.
   std::vector<int32_t> helpers, slot(p.values.size(), -1);
   int64_t edges = 0;
@@ -62,7 +62,7 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
   values_ = static_cast<int32_t>(helpers.size());
   for (int32_t v : helpers) nodes_.push_back({static_cast<double>(p.values[v].bytes), 0});
 
-  // Arcs op -> helping input and helping value -> its maker, each beside its reverse; rows by node.
+  // Arcs op -> input and value -> its maker, each stored next to its reverse; sorted by node.
   std::vector<std::pair<int32_t, int32_t>> forward;
   forward.reserve(static_cast<size_t>(edges) + helpers.size());
   for (int32_t k = 0; k < ops_; ++k)
@@ -83,8 +83,8 @@ double Closure::limit(int32_t op) const {
 
 bool Closure::remade(int32_t op) const { return !flow_.reaches(op); }
 
-// The greedy flow, readers before makers: each op takes what it can and passes the rest to the makers of its
-// inputs, as far as the inputs' prices allow. What it can neither take nor pass stays as its excess.
+// The greedy flow, readers before makers. Each op takes what it can and passes the rest to the makers of its inputs,
+// as far as the inputs' prices allow. What it can neither take nor pass remains its excess.
 void Closure::push_down(double price) {
   const std::vector<Flow::Arc>& arcs = flow_.arcs();
   for (size_t a = 0; a < arcs.size(); ++a) flow_.room[a] = arcs[a].forward ? kInfinite : 0;
@@ -92,10 +92,10 @@ void Closure::push_down(double price) {
     for (int32_t a = flow_.begin(n); a < flow_.end(n); ++a)
       if (arcs[a].forward) flow_.room[a] = price * nodes_[n].bytes;
   for (int32_t k = 0; k < ops_; ++k) {
-    // One that surely runs again asks for its inputs at any price.
+    // An op that is fixed to run again requires its inputs at any price.
     double supply = decisions_[k] == Decision::kRemade ? kInfinite : price * nodes_[k].bytes;
     for (int32_t a = flow_.begin(k); a < flow_.end(k); ++a)
-      if (!arcs[a].forward) supply += flow_.room[a];  // what came in from outputs
+      if (!arcs[a].forward) supply += flow_.room[a];  // flow from the op's outputs
     const double taken = std::min(supply, limit(k));
     flow_.sink_room[k] = limit(k) - taken;
     supply -= taken;
@@ -103,7 +103,7 @@ void Closure::push_down(double price) {
       if (!arcs[a].forward) continue;
       const int32_t value = arcs[a].to;
       for (int32_t b = flow_.begin(value); b < flow_.end(value); ++b) {
-        if (!arcs[b].forward) continue;  // the one arc to the maker
+        if (!arcs[b].forward) continue;  // only the arc to the maker is forward
         const double pushed = std::min(supply, flow_.room[b]);
         flow_.room[arcs[a].back] += pushed;
         flow_.room[b] -= pushed;
@@ -120,10 +120,11 @@ Cut Closure::cut(double price) {
   push_down(price);
   work_ += static_cast<int64_t>(arcs.size()) + ops_;
   flow_.augment();
-  // Ops that cannot reach a sink with room are recomputed; the values they need from other ops stay.
+  // Ops that cannot reach a sink with room are recomputed. The values they need from other ops are kept on the
+  // device.
   Cut result{price, 0, 0, 0};
   for (int32_t k = 0; k < ops_; ++k) {
-    // An op without limit takes what it is sent: its own bytes' price and its outputs' pushes.
+    // An op without limit takes all that is pushed to it: the price of its own bytes and what its outputs push.
     if (limit(k) == kInfinite) {
       result.flow += price * nodes_[k].bytes;
       for (int32_t a = flow_.begin(k); a < flow_.end(k); ++a)

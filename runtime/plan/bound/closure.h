@@ -10,25 +10,25 @@
 
 namespace cairn::plan {
 
-// An answer at one price: at any number of bytes B on the device, plans recompute at least
-// flow - price * B seconds. `bytes` and `seconds` are the shares that attain the flow (its minimum cut).
+// An answer at one price. With any number B of bytes on the device, plans recompute at least flow - price * B
+// seconds. `bytes` and `seconds` are those of the minimum cut.
 struct Cut {
-  double price = 0;    // seconds per byte
-  double flow = 0;     // seconds
-  double bytes = 0;    // that stay
-  double seconds = 0;  // of the ops recomputed
+  double price = 0;    // per byte, in seconds
+  double flow = 0;     // value of the maximum flow, in seconds
+  double bytes = 0;    // kept on the device
+  double seconds = 0;  // seconds of recomputed ops
   double below(double available) const { return flow - price * available; }
 };
 
 class Closure {
  public:
-  // The program point op `at` first starts. O(ops before it and their uses).
+  // The program point is the first start of op `at`. O(ops before it and their uses).
   Closure(const Problem&, const Index&, int32_t at);
 
   Cut cut(double price);  // O(size) for the greedy part; few and short augmenting phases on layered graphs
 
-  // The ops fall into parts that help each other. One option set per part, of all its sets of ops; none if a
-  // part is too large for that.
+  // The ops fall into parts that are recomputed independently of each other. Returns one option set per part, which
+  // covers all sets of the part's ops; nothing if a part is too large for that.
   std::vector<OptionSet> option_sets() const;
 
   // Narrows the program to plans that do, or do not, run an op again after the program point. The op is a
@@ -37,11 +37,11 @@ class Closure {
   void fix(int32_t op, Decision decision) { decisions_[op] = decision; }
   int32_t ops() const { return ops_; }
   int32_t op(int32_t number) const { return chosen_[number]; }     // its index in the problem
-  bool remade(int32_t op) const;                                   // by the last cut()
+  bool remade(int32_t op) const;                                   // whether the last cut() recomputes the op
   double seconds(int32_t op) const { return nodes_[op].seconds; }  // infinite if it may not run again
 
   int64_t busy_bytes() const { return busy_bytes_; }        // inputs and outputs of op `at`
-  int64_t largest_bytes() const { return largest_bytes_; }  // largest value that could have been copied away
+  int64_t largest_bytes() const { return largest_bytes_; }  // largest value that may have been offloaded
   double dearest() const { return dearest_; }               // highest seconds per byte of a single op
   double total_seconds() const { return total_seconds_; }   // of the ops that may run again
   int64_t size() const { return static_cast<int64_t>(flow_.arcs().size() + nodes_.size()); }
@@ -50,17 +50,17 @@ class Closure {
   }  // arcs looked at by all cut() so far: the cost in time
 
  private:
-  // Nodes are the ops that may have to run again, latest first, then the values that only help to do so.
+  // Nodes are the ops that may have to run again, latest first, then the values that are only inputs of such ops.
   struct Node {
     double bytes = 0;    // op: outputs read after the program point; value: its size
     double seconds = 0;  // op: cost, infinite if it may not run again
   };
 
-  double limit(int32_t op) const;                                // seconds it can take
-  OptionSet option_set(const std::vector<int32_t>& part) const;  // nodes
+  double limit(int32_t op) const;                                // seconds that the arc to the sink can take
+  OptionSet option_set(const std::vector<int32_t>& part) const;  // part: node numbers
   void push_down(double price);
 
-  std::vector<int32_t> chosen_;      // per op
+  std::vector<int32_t> chosen_;      // per op of the program: its index in the problem
   std::vector<Decision> decisions_;  // per op
   std::vector<Node> nodes_;
   Flow flow_;

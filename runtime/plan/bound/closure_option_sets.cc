@@ -10,7 +10,7 @@ constexpr size_t kMaxOps = 10, kMaxSets = 400'000;
 
 }  // namespace
 
-// `part`: nodes, ops and values mixed.
+// The options of one part. part: its nodes, both ops and values.
 OptionSet Closure::option_set(const std::vector<int32_t>& part) const {
   std::vector<int32_t> ops, values;
   for (const int32_t n : part) (n < ops_ ? ops : values).push_back(n);

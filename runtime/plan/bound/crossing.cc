@@ -8,33 +8,33 @@ namespace cairn::plan {
 namespace {
 
 constexpr double kShares = 1 << 20;
-constexpr double kHomeRounding = 4 / kShares;  // more than rounded_down() takes off
+constexpr double kHomeRounding = 4 / kShares;  // above the share that rounded_down() subtracts
 
 enum Copy : uint8_t { kInBefore, kInBehind, kOutBefore, kOutBehind, kCopies };
 
-// Values with the same copies and costs count together.
+// The copies and the cost of a value. Values for which these are equal share one variable.
 struct Copies {
-  uint8_t always = 0;   // bits of Copy that a place on the device saves nothing of
-  uint8_t without = 0;  // those that there are without one
-  double seconds = 0;   // per byte, beside the copies
-  bool later = false;   // fresh: it takes no place yet
+  uint8_t always = 0;   // bits of Copy: copies needed even with a place on the device
+  uint8_t without = 0;  // bits of Copy: copies needed without one
+  double seconds = 0;   // per byte, besides the copies
+  bool later = false;   // fresh and not yet used at op `at`: takes no memory there
   bool operator==(const Copies&) const = default;
 };
 
 bool bit(uint8_t set, Copy copy) { return set >> copy & 1; }
 
-// Costs that differ by rounding are the same, and no higher than they are.
+// Costs that differ by rounding only become equal, and no higher than they are.
 double rounded_down(double x) {
   int exponent = 0;
   const double share = std::frexp(x, &exponent);
   return std::ldexp(std::floor(share * kShares), exponent) / kShares;
 }
 
-// back_home: of HomeReads. busy: op `at` uses the value, which then has its place.
+// back_home: HomeReads::back_home. busy: op `at` uses the value, so it is on the device then.
 Copies copies_of(const HomeReads::Value& value, int32_t at, bool back_home, bool& busy) {
   std::array<bool, kCopies> has{};
   busy = false;
-  bool next = true;  // the first use after `at`
+  bool next = true;  // the next use after `at` is still to come
   for (const HomeReads::Use& use : value.uses) {
     if (use.op <= at && &use == value.uses.data()) has[kInBefore] = use.reads;
     if (use.op < at && use.changes) has[kOutBefore] = true;
@@ -71,8 +71,8 @@ Crossing::Crossing(const Problem& p, int32_t at, double before, double after, do
     if (!value.may_stay) home_ += value.home_seconds;
   room_ = room / bytes_;
   group_.assign(homes.values.size(), {-1, 0});
-  program_.add_variable(1);  // z
-  program_.add_variable(1);  // e
+  program_.add_variable(1);  // the variable z of crossing.h
+  program_.add_variable(1);  // the variable e of crossing.h
   Gone gone;
   for (size_t l = 0; l < p.links.size(); ++l)
     add_link(p.links[l], l, at, before, after, largest, homes, gone);
@@ -112,7 +112,7 @@ void Crossing::add_link(const Link& link, size_t number, int32_t at, double befo
     same->bytes += bytes;
     same->members.push_back(i);
   }
-  // Bytes of each kind of copy: `fixed` and these.
+  // Per kind of copy: its bytes are `fixed` and these variables.
   std::array<std::vector<std::pair<int32_t, double>>, kCopies> sums;
   const int32_t away = program_.add_variable(0, static_cast<double>(link.capacity_bytes) / bytes_);
   more_.emplace_back(away, 1);

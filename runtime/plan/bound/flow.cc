@@ -40,7 +40,8 @@ void Flow::augment() {
   }
 }
 
-// Steps to a sink with room, over arcs with room. True if some excess can still get there.
+// Labels each node with its distance to a sink with room, over arcs with room. True if some excess can still reach
+// one.
 bool Flow::label() {
   std::fill(distance_.begin(), distance_.end(), kUnreached);
   queue_.clear();
@@ -64,7 +65,7 @@ bool Flow::label() {
   return found;
 }
 
-// Sends the node's excess along shortest paths, each arc given up at most once per phase.
+// Pushes the node's excess along shortest paths; each arc is given up at most once per phase.
 void Flow::augment_from(int32_t node) {
   path_.clear();
   int32_t n = node;
@@ -81,7 +82,7 @@ void Flow::augment_from(int32_t node) {
         if (!(room[path_[i]] > tolerance)) keep = i;
       }
       work_ += static_cast<int64_t>(path_.size());
-      if (sink_room[n] > tolerance && keep == path_.size()) return;  // the excess is gone
+      if (sink_room[n] > tolerance && keep == path_.size()) return;  // all of the excess has been pushed
       if (!(sink_room[n] > tolerance)) distance_[n] = kUnreached;
       if (keep < path_.size()) {
         n = arcs_[arcs_[path_[keep]].back].to;

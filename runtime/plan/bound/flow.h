@@ -1,5 +1,6 @@
-// A largest flow from nodes with an excess to sinks with room, by Dinic's phases: shortest augmenting paths. What closures and
-// stretches cut. Whoever makes it sets rooms and excesses first, be it by a greedy flow of its own.
+// The maximum flow from nodes with an excess to sinks with room, by Dinic's phases of shortest augmenting paths.
+// Closures and stretches find their minimum cuts by it. The caller sets rooms and excesses first, for example by a
+// greedy flow.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -14,10 +15,12 @@ class Flow {
     bool forward;
   };
   Flow() = default;
-  // Nodes below `sinks` may have an excess, and be sinks. Each arc (from, to) stands beside its reverse, rows by node.
+  // Nodes below `sinks` may have an excess, and may be sinks. arcs: (from, to), sorted by their node; each is stored
+  // next to its reverse.
   Flow(int32_t sinks, size_t nodes, const std::vector<std::pair<int32_t, int32_t>>& arcs);
 
-  // Sends excesses on as long as that goes, for some phases at most: a flow that is not yet the largest is still a bound.
+  // Pushes excesses along augmenting paths, for a limited number of phases. A flow that is not yet the maximum still
+  // gives a bound.
   void augment();
   // Whether the last augment() found a way from the node to a sink with room.
   bool reaches(int32_t node) const;
@@ -27,9 +30,9 @@ class Flow {
   const std::vector<Arc>& arcs() const { return arcs_; }
   int64_t work() const { return work_; }  // arcs and nodes looked at so far
 
-  std::vector<double> room;               // per arc
-  std::vector<double> excess, sink_room;  // per node below `sinks`
-  double tolerance = 0;                   // less is nothing
+  std::vector<double> room;               // per arc: flow that it can still take
+  std::vector<double> excess, sink_room;  // per node below `sinks`: flow to push, flow it can still take
+  double tolerance = 0;                   // smaller amounts count as zero
 
  private:
   bool label();

@@ -6,17 +6,17 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMin = 32;  // states below which merged ones say nothing
+constexpr size_t kMin = 32;  // with fewer states, merging makes the bound useless
 constexpr double kFirstGain = 1e-4, kStepGrowth = 16, kSlack = 1e-12;
 constexpr int kSteps = 6;
 
-// The least seconds if they are below `limit`, else `limit`: a dynamic program over sums of the option sets
-// so far. Where there are too many sums, neighbours become one that is better than both, which is a bound
-// still.
+// The least seconds if they are below `limit`, else `limit`: a dynamic program over sums of the option sets so far.
+// Where there are too many sums, two neighbours are replaced by one that is better than both. The result is still a
+// bound.
 double min_below(const std::vector<OptionSet>& option_sets, double bytes, double price, double limit,
                  size_t most) {
   std::vector<double> cheapest(option_sets.size()),
-      fewest(option_sets.size() + 1, 0);  // of the rest, for `fewest`
+      fewest(option_sets.size() + 1, 0);  // fewest: least bytes of this set and all later ones
   double floor = 0;
   for (size_t m = option_sets.size(); m-- > 0;) {
     cheapest[m] = std::numeric_limits<double>::infinity();
@@ -24,7 +24,7 @@ double min_below(const std::vector<OptionSet>& option_sets, double bytes, double
     fewest[m] = fewest[m + 1] + option_sets[m].front().bytes;
     floor += cheapest[m];
   }
-  // Seconds + price * bytes of an answer below the limit exceed the floor by less than this.
+  // For an answer below the limit, seconds + price * bytes exceeds the floor by less than this.
   const double spare = limit + price * bytes - floor + kSlack * floor;
   OptionSet sums = {{0, 0}}, next;
   double reached = 0;

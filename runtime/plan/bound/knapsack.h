@@ -1,5 +1,5 @@
-// Parts of the bound's program that share nothing but the memory, and the knapsack over whole choices from
-// each. README.md, "Whole ops".
+// Parts of the bound's program that share nothing but the memory, and the knapsack that chooses one option from each.
+// README.md, "Ops in one piece".
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,15 +7,15 @@
 namespace cairn::plan {
 
 struct Item {
-  double bytes, seconds;  // that stay, that are spent making again
+  double bytes, seconds;  // kept on the device, and spent on recompute
 };
 using OptionSet = std::vector<Item>;  // one item is taken of each; rising in bytes, falling in seconds
 
-// Drops what costs no less and takes no less than another; sorts.
+// Drops each option for which another one has at most its bytes and at most its seconds; sorts the rest.
 void keep_best(OptionSet&);
 
-// A lower bound on the least seconds of one item of each option set with at most these bytes together: that
-// least itself if the work suffices, else at least `known`, a lower bound got at `price` per byte. work:
+// A lower bound on the least seconds of one item of each option set, with at most these bytes in all. It is that
+// least itself if the work suffices, else at least `known`, a lower bound that was found at `price` per byte. work:
 // items looked at, roughly.
 double choose_least(const std::vector<OptionSet>&, double bytes, double price, double known, int64_t work);
 

@@ -6,8 +6,8 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kTiny = 1e-11;  // beside numbers near one
-constexpr size_t kPivots = 20;   // per row and variable: more are rounding's
+constexpr double kTiny = 1e-11;  // compared with numbers near one
+constexpr size_t kPivots = 20;   // per row and variable: beyond that, pivots only follow rounding errors
 
 // Basic variables as sums of those at zero: value + factors . others. The last row is the cost.
 class Tableau {
@@ -53,7 +53,8 @@ double LinearProgram::bound(std::vector<double> multipliers) const {
     for (const auto& [v, factor] : rows_[i].factors) taken[static_cast<size_t>(v)] += multipliers[i] * factor;
     sum += multipliers[i] * rows_[i].right;
   }
-  // What has no limit must not pay off; a share of the multipliers is as good as they are.
+  // A variable without limit must not have a negative reduced cost. The multipliers may be scaled by any share, as
+  // all of them are valid.
   double share = 1;
   for (size_t v = 0; v < cost_.size(); ++v)
     if (limit_[v] == kUnlimited && taken[v] > cost_[v]) share = std::min(share, cost_[v] / taken[v]);
@@ -79,7 +80,7 @@ LinearProgram::Answer LinearProgram::solve() const {
     table.value(rows_.size() + k) = limit_[limited[k]];
   }
   for (size_t v = 0; v < variables; ++v) table.at(rows, v) = cost_[v];
-  // Numbers below `variables` are those, the others rows.
+  // Numbers below `variables` are variables, the others rows.
   std::vector<size_t> basic(rows), zero(variables);
   for (size_t i = 0; i < rows; ++i) basic[i] = variables + i;
   for (size_t v = 0; v < variables; ++v) zero[v] = v;
@@ -96,7 +97,7 @@ LinearProgram::Answer LinearProgram::solve() const {
           table.at(rows, j) * table.at(row, column) < table.at(rows, column) * table.at(row, j))
         column = j;
     }
-    if (column == variables) break;  // nothing holds this row
+    if (column == variables) break;  // no point satisfies this row
     table.exchange(row, column);
     std::swap(basic[row], zero[column]);
     answer.work += static_cast<int64_t>((rows + 1) * (variables + 1));

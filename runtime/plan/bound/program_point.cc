@@ -8,11 +8,11 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kCuts = 60, kPointRounds = 20, kBisections = 100;  // limits of searches that end long before
+constexpr int kCuts = 60, kPointRounds = 20, kBisections = 100;  // limits of searches, which end long before
 constexpr double kGolden = 0.6180339887498949;                   // the golden section
-constexpr int64_t kItemsPerWork = 8;                             // a item is looked at faster than an arc
-constexpr int64_t kMinParts = 100;                               // fewer do not raise the bound
-constexpr double kSame = 1e-11;                                  // relative difference of equal sums
+constexpr int64_t kItemsPerWork = 8;                             // an item is looked at faster than an arc
+constexpr int64_t kMinParts = 100;  // work per arc below which the search does not raise the bound
+constexpr double kSame = 1e-11;     // relative difference of equal sums
 
 }  // namespace
 
@@ -37,16 +37,17 @@ size_t Remake::first_within(double available) const {
 bool Remake::refine(double available) {
   if (available >= cuts_[0].bytes) return false;
   bool added = false;
-  // The highest price that can matter: a byte for all the seconds. Where it frees too little no plan fits.
+  // The highest price that can matter: all the seconds for one byte. If even that frees too little, no plan fits.
   const double limit = closure_.total_seconds();
   while (cuts_.back().bytes > available && cuts_.back().price < limit) {
     const double price = std::max({4 * cuts_.back().price, closure_.dearest(), 1e-9 * limit,
-                                   std::numeric_limits<double>::min()});  // subnormal seconds: still rises
+                                   std::numeric_limits<double>::min()});  // rises for subnormal seconds
     cuts_.push_back(closure_.cut(std::min(price, limit)));
     added = true;
   }
   for (int k = 0; k < kCuts; ++k) {
-    // The line through the two cuts around these bytes lies above the function; one of its slope touches it.
+    // The line through the two cuts around these bytes lies above the function. The line of the same slope that
+    // touches the function is found by the next cut.
     const size_t i = first_within(available);
     if (i == cuts_.size()) return added;
     const Cut &more = cuts_[i - 1], &less = cuts_[i];
@@ -105,7 +106,7 @@ ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, dou
                       largest, homes, late_);
 }
 
-// `growth`: bytes more per second of extra.
+// growth: how many more bytes are available per second of extra.
 double ProgramPoint::available(double stall, double extra, double* growth) const {
   double bytes = room_;
   for (const Tier& t : tiers_) {
@@ -135,7 +136,7 @@ double ProgramPoint::extra_after(double stall, double more_room) const {
   return extra;
 }
 
-// min stall + extra: extra >= remake(available(stall, extra)), by the lines known.
+// The least stall + extra with extra >= remake(available(stall, extra)), by the lines found so far.
 ProgramPoint::Answer ProgramPoint::best(double more_room) const {
   const double most = extra_after(0, more_room);
   double stall = 0;
@@ -168,7 +169,7 @@ ProgramPoint::Answer ProgramPoint::best(double more_room) const {
 ProgramPoint::Answer ProgramPoint::solve() {
   Answer answer = best(0);
   for (int round = 0; round < kPointRounds && remake_.refine(answer.available); ++round) answer = best(0);
-  answer.seconds += std::max(home_, late_);  // the former may pass before the first op
+  answer.seconds += std::max(home_, late_);  // the home_seconds may pass before the first op
   if (!crossing_) return answer;
   for (int round = 0; round < kPointRounds; ++round) {
     Crossing::Answer crossed = crossing_->least(remake_.lines());
@@ -199,8 +200,8 @@ double ProgramPoint::solve_whole(int64_t work_limit) {
 }
 
 double ProgramPoint::branch(int64_t work_limit) {
-  // A part of the plans: those that make the choices on the way to the root. Its bound, and where it is
-  // split.
+  // A subset of the plans: those that make the choices on the way to the root of the search tree. It has a bound, and
+  // the op by which it is split.
   struct Part {
     double bound;
     int32_t parent, op;
@@ -214,7 +215,8 @@ double ProgramPoint::branch(int64_t work_limit) {
     if (op >= 0) closure_.fix(op, decision);
     remake_.restart();
     const Answer answer = solve();
-    const double known = parent >= 0 ? parts[parent].bound : 0;  // parts of a whole are never better than it
+    // A subset of plans is never better than the set.
+    const double known = parent >= 0 ? parts[parent].bound : 0;
     parts.push_back(
         {std::max(known, answer.seconds), parent, op, decision, remake_.undecided(answer.available)});
     if (op >= 0) closure_.fix(op, Closure::Decision::kFree);

@@ -10,17 +10,17 @@
 
 namespace cairn::plan {
 
-// Least seconds recomputed as a function of the bytes available without: the highest of the lines found so
-// far, each of which lies below it. Lines are added where they matter.
+// The least seconds recomputed, as a function of the bytes available. It is represented by the highest of the lines
+// found so far, each of which lies below it. Lines are added where they matter.
 class Remake {
  public:
   explicit Remake(Closure& closure) : closure_(closure) { restart(); }
 
-  void restart();                           // after ops were fixed
-  const Cut& line(double available) const;  // the highest there
-  bool refine(double available);  // adds the lines that meet the function there; false: had them all
-  // The op on which the two cuts around these bytes differ that takes longest, or -1 if one of them fits
-  // exactly: then the function's value there is a whole answer's, not a mixture.
+  void restart();                           // forgets all lines: after ops were fixed
+  const Cut& line(double available) const;  // the highest line at so many bytes
+  bool refine(double available);  // adds the lines that meet the function there; false: there is none to add
+  // The slowest op on which the two cuts around these bytes differ, or -1 if one of them fits exactly. In the latter
+  // case the function's value is that of an answer without shares of ops, not of a mixture.
   int32_t undecided(double available);
   const std::vector<Cut>& lines() const { return cuts_; }
 
@@ -33,7 +33,8 @@ class Remake {
 
 class ProgramPoint {
  public:
-  // The program point op `at` first starts; `before` is the seconds of the ops before it, and it starts `late` seconds later at least.
+  // The program point is the first start of op `at`. before: the seconds of the ops before it. The op starts at least
+  // `late` seconds later.
   ProgramPoint(const Problem&, const Index&, int32_t at, double before, int64_t budget_bytes,
                const HomeReads& homes = {}, double late = 0);
   ProgramPoint(const ProgramPoint&) = delete;
@@ -44,9 +45,9 @@ class ProgramPoint {
     double available;          // bytes that need no recompute, tiers included
     std::vector<double> here;  // Crossing::Answer::here; none without values that live in tiers
   };
-  Answer solve();  // of the program as narrowed by fix()
-  // The program's answer over whole ops instead of shares of them, or as near to it as the work allows: a
-  // search over which ops run again, best first. At least solve()'s.
+  Answer solve();  // solves the program as narrowed by fix()
+  // The program's answer with every op recomputed or not, never a share of it, or as near to that as the work allows:
+  // a search over which ops run again, best first. At least solve()'s.
   double solve_whole(int64_t work_limit);
 
   double byte_price() const;
@@ -56,19 +57,19 @@ class ProgramPoint {
  private:
   struct Tier {
     double capacity, out, in;
-    double home;  // bytes that have to be on the device or come in, and need not have gone out
+    double home;  // bytes that are on the device or come in, and need not have gone out
   };
   double available(double stall, double extra, double* growth = nullptr) const;
   double extra_after(double stall, double more_room) const;
   Answer best(double more_room) const;
-  double branch(int64_t work_limit);  // over which ops run again, best first
+  double branch(int64_t work_limit);  // searches which ops run again, best first
 
   Closure closure_;
   Remake remake_;
-  std::optional<Crossing> crossing_;  // where values may live in tiers
+  std::optional<Crossing> crossing_;  // set if values may live in tiers
   std::vector<Tier> tiers_;
   double room_, late_, before_, after_;
-  double home_;  // seconds of what lives in its tier, at least
+  double home_;  // home_seconds of tier-resident values, at least
   mutable int64_t work_ = 0;
 };
 

@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kRounding = 1e-12;  // relative error of sums of up to 1e6 terms, generously
 constexpr double kMomentum = .7;
-// Above the best bound: what steps aim at first and last; how it falls after so many steps that brought nothing.
+// How far above the best bound the steps aim, first and last, and by how much that shrinks after steps that raised
+// nothing.
 constexpr double kAbove = .1, kLeastAbove = 1e-4, kNearer = .5;
 constexpr int kPatience = 20;
 
@@ -49,7 +50,7 @@ SeveralPoints::SeveralPoints(const SeveralPoints& fewer, int32_t more, int64_t b
   size_t from = 0;
   for (size_t k = 0; k < points_.size(); ++k) {
     if (points_[k] == more) {
-      // Links to the point after it lead on to it first.
+      // The new point inherits the link prices of the point before it.
       if (k > 0 && k + 1 < points_.size()) best_links_[k] = fewer.best_links_[from - 1];
       continue;
     }
@@ -65,12 +66,14 @@ std::vector<int32_t> SeveralPoints::with(int32_t more) const {
   return points;
 }
 
-// The bound that the prices give; and by how much, per point and value, the rows that they are of fail.
+// The bound that the prices give. Also computes, per point and value, by how much the rows with these prices are
+// violated.
 double SeveralPoints::at_prices() {
   const auto values = static_cast<int32_t>(p_->values.size());
   const auto bytes = [&](int32_t v) { return static_cast<double>(p_->values[v].bytes); };
   double sum = 0, taken = 0;
-  std::vector<double> inside(p_->values.size(), 0);  // whether it was there, or made, in the stretch before
+  // Per value: whether it was on the device, or recomputed, in the stretch before.
+  std::vector<double> inside(p_->values.size(), 0);
   for (size_t k = 0; k < stretches_.size(); ++k) {
     Stretch& stretch = stretches_[k];
     for (int32_t v = 0; v < values; ++v) {
@@ -95,7 +98,7 @@ double SeveralPoints::at_prices() {
   return sum - taken - kRounding * (sum + taken);
 }
 
-// Polyak's steps towards a little above the best bound so far: less above it where that leads nowhere.
+// Polyak's steps, which aim a little above the best bound so far. The aim comes closer when steps raise nothing.
 double SeveralPoints::raise(int steps) {
   const size_t count = stretches_.size();
   double above = kAbove * std::max(about_, best_);
@@ -110,7 +113,7 @@ double SeveralPoints::raise(int steps) {
     link_directions_.assign(count, std::vector<double>(weights.size(), 0));
   };
   restart();
-  // Old directions count, too, but no price is below zero.
+  // The direction is averaged with the old one, but no price falls below zero.
   const auto turn = [&](double& direction, double towards, double price) {
     direction = towards + kMomentum * direction;
     if (price <= 0 && direction < 0) direction = 0;

@@ -1,5 +1,5 @@
-// The bound at several program points at once: what is on the device at one of them was there at the one before, or was made
-// again in between. README.md, "Several points".
+// The bound at several program points at once. A value on the device at one point was there at the point before, or
+// was recomputed in between. README.md, "Several points".
 #pragma once
 #include <deque>
 #include <vector>
@@ -10,20 +10,20 @@ namespace cairn::plan {
 
 class SeveralPoints {
  public:
-  // points: ascending. about: seconds in proportion to which steps are taken, such as the best bound of a single one.
+  // points: ascending. about: seconds that set the length of the steps, such as the best bound of a single point.
   SeveralPoints(const Problem&, const Index&, const std::vector<int32_t>& points, int64_t budget_bytes,
                 double about);
 
-  // One point more; it begins with the prices of those there are.
+  // Adds one point to those of `fewer`, and begins with their prices.
   SeveralPoints(const SeveralPoints& fewer, int32_t more, int64_t budget_bytes);
 
-  // Raises the bound by at most so many steps of a subgradient method. Returns the seconds added at least: each step's prices give a
-  // bound, and the best one counts.
+  // Raises the bound by at most so many steps of a subgradient method. Returns the seconds added at least: each
+  // step's prices give a bound, and the best one counts.
   double raise(int steps);
   const std::vector<int32_t>& points() const { return points_; }
   double seconds() const { return best_; }
-  int64_t size() const;  // what one step looks at
-  int64_t work() const;  // looked at so far
+  int64_t size() const;  // arcs that one step looks at
+  int64_t work() const;  // arcs looked at so far
 
  private:
   double at_prices();
@@ -34,8 +34,8 @@ class SeveralPoints {
   const Index* index_;
   std::vector<int32_t> points_;
   std::deque<Stretch> stretches_;
-  // Whether what is there at the next point has to be there at this one, or recomputed in between: per point and value. Else links_ count
-  // for nothing.
+  // Per point and value: whether a value on the device at the next point has to be there at this one, or recomputed
+  // in between. Where this is false, links_ has no meaning.
   std::vector<std::vector<bool>> linked_;
   std::vector<double> rooms_, prices_, price_steps_;     // per point: bytes, seconds per byte
   std::vector<std::vector<double>> links_, link_steps_;  // per point and value: seconds per byte
@@ -47,9 +47,8 @@ class SeveralPoints {
   double best_ = 0, scale_ = 1;
 };
 
-// The best bound of some points that it picks, in seconds that are added; 0 if the work does not suffice for a few of them.
-// single: bounds of single
-// points, seconds and op.
+// The best bound, in added seconds, of some points that it picks; 0 if the work does not suffice for a few of them.
+// single: the bounds of single points, as seconds and op.
 double several_points_seconds(const Problem&, const Index&, int64_t budget_bytes,
                               std::vector<std::pair<double, int32_t>> single, int64_t work);
 

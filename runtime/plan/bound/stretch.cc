@@ -35,7 +35,7 @@ Stretch::Stretch(const Problem& p, const Index& index, int32_t at, int32_t next)
     seconds_.push_back(p.ops[op].recomputable ? p.ops[op].seconds : kNoLimit);
     if (p.ops[op].recomputable) all += p.ops[op].seconds;
   }
-  // Arcs op -> input and value -> its maker, each beside its reverse; rows by node.
+  // Arcs op -> input and value -> its maker, each stored next to its reverse; sorted by node.
   std::vector<std::pair<int32_t, int32_t>> forward;
   const auto open = [&](int32_t v) { return values_[v].made && !values_[v].busy; };
   for (int32_t op = 0; op < at; ++op) {
@@ -53,8 +53,8 @@ Stretch::Stretch(const Problem& p, const Index& index, int32_t at, int32_t next)
   cheaper_missing_.resize(p.values.size());
 }
 
-// A value that is missing only where that is cheaper asks its maker for the lesser of charge and fine; readers that run again ask
-// for the rest of its charge.
+// Where it is cheaper, a value may be missing: its maker then receives the lesser of charge and fine. Readers that
+// run again add the rest of its charge.
 double Stretch::least(const std::vector<double>& charges, const std::vector<double>& fines) {
   const std::vector<Flow::Arc>& arcs = flow_.arcs();
   for (size_t a = 0; a < arcs.size(); ++a) flow_.room[a] = arcs[a].forward ? kNoLimit : 0;
@@ -88,7 +88,7 @@ double Stretch::least(const std::vector<double>& charges, const std::vector<doub
   }
   work_ += size();
   flow_.augment();
-  // What was asked for in all, but for what found no sink.
+  // All that was pushed, without what reached no sink.
   double asked = 0, left = 0;
   for (size_t v = 0; v < values_.size(); ++v)
     if (to_maker_[v] >= 0) asked += cheaper_missing_[v] ? fines[v] : charges[v];
@@ -96,7 +96,7 @@ double Stretch::least(const std::vector<double>& charges, const std::vector<doub
   return asked - left - kSumError * asked;
 }
 
-// Ops that cannot reach a sink with room run again, and what they ask for is there.
+// Ops that cannot reach a sink with room run again, and their inputs are present.
 bool Stretch::again(int32_t op) const { return !flow_.reaches(op); }
 
 Stretch::Place Stretch::place(int32_t v) const {

@@ -1,5 +1,5 @@
-// One of several program points at once, and the stretch of a plan from there to the next one: the least seconds of ops run
-// again in it, where values have prices. A minimum cut, as in closure.h. README.md, has the program.
+// The stretch of a plan from one of several program points to the next one: the least seconds of ops run again in it,
+// where values have prices. A minimum cut, as in closure.h. The program is in README.md, "Several points".
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,15 +14,16 @@ class Stretch {
   // From the first start of op `at` to that of op `next`; next: ops.size() for the end.
   Stretch(const Problem&, const Index&, int32_t at, int32_t next);
 
-  // Of a value made before the stretch, in the cut found last.
+  // Where a value made before the stretch is, by the cut found last.
   enum class Place : uint8_t {
-    kBusy,     // op `at` uses it, so it is there whatever it costs
+    kBusy,     // op `at` uses it, so it is on the device whatever it costs
     kStays,    // on the device at the program point
-    kMade,     // again in the stretch
-    kMissing,  // neither
+    kMade,     // recomputed in the stretch
+    kMissing,  // neither on the device nor recomputed
   };
-  // Each value that stays costs its charge, each one that is missing in the stretch its fine; what the stretch has to read is never
-  // missing. Returns the least of both and of the seconds of ops run again, or a little less.
+  // Each value that is kept on the device costs its charge. Each one that is missing in the stretch costs its fine; a
+  // value that the stretch has to read is never missing. Returns the least sum of both and of the seconds of ops run
+  // again, or a little less.
   double least(const std::vector<double>& charges, const std::vector<double>& fines);
   Place place(int32_t value) const;
   bool again(int32_t op) const;  // whether the cut found last runs it again
@@ -42,7 +43,7 @@ class Stretch {
   std::vector<Value> values_;
   std::vector<double> seconds_;  // per op; infinite if it may not run again
   Flow flow_;
-  std::vector<int32_t> to_maker_;  // per value: its arc, or -1
+  std::vector<int32_t> to_maker_;  // per value: its arc to the maker, or -1
   int64_t busy_bytes_ = 0, work_ = 0;
   std::vector<bool> cheaper_missing_;
 };

@@ -1,5 +1,5 @@
-// Reading JSON from strangers: every value knows the way to it, so that an error names the place. Bounded: no
-// recursion beyond the parser's own limit of depth, no list longer than its reader allows.
+// Reads JSON that is not trusted: every value knows its path, so that an error names the place. Bounded: no recursion
+// beyond the parser's own limit of depth, no list longer than its reader allows.
 #pragma once
 #include <simdjson.h>
 
@@ -12,7 +12,7 @@
 
 namespace cairn::plan {
 
-// A JSON value and the way to it, for messages: "ops[3].inputs[1]". All reads throw kInvalidArgument.
+// A JSON value and its path, for messages: "ops[3].inputs[1]". All reads throw kInvalidArgument.
 struct JsonNode {
   simdjson::dom::element element;
   std::string place;      // "" at the root

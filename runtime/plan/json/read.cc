@@ -9,9 +9,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 30;  // of text
-constexpr size_t kMaxItems = size_t{1} << 24;  // values, ops
-constexpr size_t kMaxDepth = 64;               // of regions
+constexpr size_t kMaxBytes = size_t{1} << 30;  // of a problem's text
+constexpr size_t kMaxItems = size_t{1} << 24;  // of values, and of ops
+constexpr size_t kMaxDepth = 64;               // of nested regions
 
 using Numbers = std::unordered_map<std::string, int32_t>;
 
@@ -62,7 +62,7 @@ std::vector<int32_t> read_names(const Numbers& values, const JsonNode& node) {
   return list;
 }
 
-// Form 2 has homes. A value that says it is clean is changed by no op.
+// Form 2 adds values that live in a tier. No op may change a value that says it is clean.
 void read_homes(Problem& p, const Numbers& tiers, const JsonNode& root) {
   std::vector<bool> clean(p.values.size(), false);
   size_t i = 0;

@@ -62,7 +62,7 @@ void write_step(Writer& w, const Problem& p, const Step& step) {
     w.text(op.name).raw(", {");
     bool first = true;
     for (size_t k = 0; k < op.outputs.size(); ++k) {
-      if (step.offsets[k] < 0) continue;  // it is where it was
+      if (step.offsets[k] < 0) continue;  // it is written in place
       w.raw(first ? "" : ", ").text(p.values[op.outputs[k]].name).raw(": ").number(step.offsets[k]);
       first = false;
     }

@@ -10,7 +10,7 @@ namespace {
 // Blocks of one arena and where their offsets go, in the order of the steps that take them.
 struct Arena {
   std::vector<Block> blocks;
-  std::vector<int32_t> open;  // per value: its block, or -1
+  std::vector<int32_t> open;  // per value: its present block, or -1
 
   int32_t begin(int32_t step, int64_t bytes, int32_t steps) {
     blocks.push_back({step, steps, bytes});
@@ -70,7 +70,7 @@ void assign_device(const Problem& p, const Index& index, LayOut lay_out_blocks, 
   for (const Again& a : again) put(a.step, a.output, a.block);
 }
 
-// What has its home in the tier fills it from 0, copies of other values lie above.
+// Values that live in the tier fill its arena from 0. Copies of other values lie above.
 void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
   int64_t homes = 0;
   for (size_t v = 0; v < p.values.size(); ++v)
@@ -80,7 +80,7 @@ void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
     }
   const auto steps = static_cast<int32_t>(plan.steps.size());
   Arena arena{{}, std::vector<int32_t>(p.values.size(), -1)};
-  std::vector<std::pair<int32_t, int32_t>> uses;  // (step, block)
+  std::vector<std::pair<int32_t, int32_t>> uses;  // where the tier offset is used: (step, block)
   for (int32_t s = 0; s < steps; ++s) {
     const Step& step = plan.steps[s];
     if (step.tier != tier || step.kind == StepKind::kWaitOut || step.kind == StepKind::kWaitIn) continue;

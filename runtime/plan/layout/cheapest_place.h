@@ -1,5 +1,5 @@
-// Where a block goes at the least cost of what is in its way there, which is thrown out: the step that ejection and the packer
-// share. Draws among equals; the same on every machine.
+// Finds the offset of a block at the least cost of ejecting what is in its way. Ejection and the packer share this
+// step. Equal offsets are drawn from by a generator that gives the same on every machine.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,21 +10,22 @@ namespace cairn::plan {
 
 class CheapestPlace {
  public:
-  // A block beside the one to place: its memory, and what throwing it out costs.
+  // A block that is alive at the same time: its memory, and the cost of ejecting it.
   struct Beside {
     int64_t begin, end, cost;
     int32_t block;
   };
-  std::vector<Beside> beside;  // of the block to place
+  std::vector<Beside> beside;  // alive at the same time as the block to place
 
-  uint32_t draw() {  // xorshift
+  uint32_t draw() {  // the next random number (xorshift)
     state_ ^= state_ << 13;
     state_ ^= state_ >> 17;
     state_ ^= state_ << 5;
     return state_;
   }
 
-  // The offset, at most `last`. Candidates: on the bottom, on top of something, under something, at `last`.
+  // The offset, at most `last`. Candidates are the bottom, the top of another block, right under another block, and
+  // `last`.
   int64_t find(int64_t bytes, int64_t last) {
     changes_.clear();
     int64_t cost = 0, best = std::numeric_limits<int64_t>::max(), offset = 0;
@@ -63,12 +64,12 @@ class CheapestPlace {
   }
 
  private:
-  // As the lower end of the block moves up: where what lies there begins and stops to be in its way.
+  // A change as the lower end of the block moves up: another block begins, or stops, to be in its way.
   struct Change {
     int64_t at, cost;
   };
 
-  // Addresses are spread over memory: those of one stretch of it are sorted at a time.
+  // The changes are spread over the addresses. Only those of one range of addresses are sorted at a time.
   void sort_changes(int64_t last) {
     constexpr size_t kFew = 32;
     const auto sort = [](auto begin, auto end) {
@@ -91,7 +92,7 @@ class CheapestPlace {
   }
 
   std::vector<Change> changes_, sorted_;
-  std::vector<int32_t> ends_;  // of stretches, then where they begin
+  std::vector<int32_t> ends_;  // per range of addresses: the end, later the begin, of its changes
   uint32_t state_ = 2463534242;
 };
 

@@ -1,7 +1,7 @@
-// Repair by ejection: what stands out above the target is put where it costs least, and what is in the way
-// there is thrown out and put back in turn. A piece costs its bytes times how often it was thrown out before,
-// so that what is hard to place comes to rest first (the "breakout" idea of constraint search). Local: only
-// neighbours in time of what moves are looked at.
+// Repair by ejection: a piece that ends above the target is put where it costs least. Pieces in its way there are
+// ejected and placed again later. A piece costs its bytes times how often it was ejected before, so that pieces that
+// are hard to place come to rest first (the "breakout" idea of constraint search). Only neighbours in time of a moved
+// piece are looked at.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,8 @@
 namespace cairn::plan {
 namespace {
 
-// Pieces by begin with the latest end per stretch, to list all pieces that live beside a given one.
+// Pieces by begin, with the latest end per stretch of the list: finds all pieces that are alive together with a given
+// one.
 class Neighbours {
  public:
   explicit Neighbours(const Pieces& p) : p_(p) {
@@ -125,12 +126,12 @@ class Ejector {
   const Pieces& p_;
   const int64_t target_;
   Neighbours neighbours_;
-  std::vector<int64_t> cost_;     // to throw a piece out for the first time: bytes x lifetime, scaled
-  std::vector<double> hard_;      // to place: bytes x sqrt(lifetime); the hardest of those that wait is next
-  std::vector<int64_t> offsets_;  // -1: waiting
-  std::vector<int32_t> ejected_;  // how often
-  std::vector<int64_t> settled_;  // until which turn it may not be thrown out
-  std::vector<Waiting> waiting_;  // a heap, the hardest first
+  std::vector<int64_t> cost_;     // of ejecting a piece the first time: bytes x lifetime, scaled
+  std::vector<double> hard_;      // to place: bytes x sqrt(lifetime); the hardest waiting one is next
+  std::vector<int64_t> offsets_;  // per piece; -1: it waits for a place
+  std::vector<int32_t> ejected_;  // how often each piece was ejected
+  std::vector<int64_t> settled_;  // until this turn the piece may not be ejected
+  std::vector<Waiting> waiting_;  // pieces without a place: a heap, the hardest first
   CheapestPlace place_;
   int64_t turn_ = 0;
 };

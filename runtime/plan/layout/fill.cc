@@ -1,12 +1,13 @@
-// Exact search that fills memory from below. What is placed makes a floor over time. In a valley of the floor (a
-// stretch that is lower than what stands to its left and right) the lowest address at the left edge is taken by a
-// piece that begins exactly there, or by none: then so much is wasted there as the next thing that can cover it
-// lies higher; the same at the right edge with pieces that end there. Of all edges the one with the fewest ways is
-// decided next, so that what is forced comes first, and an edge with no way ends the branch. Each section may waste
-// only the target less the bytes alive in it (Moffitt, MiniMalloc, ASPLOS 2023, prunes by the same sum). An edge and its
-// ways depend on its valley and the walls only: each failure names the stretch of sections that it comes from, and
-// decisions beside that are taken back without a look at their other ways. States that had no packing are remembered;
-// several restarts look at the ways in other orders, at edges where branches ended often sooner.
+// Exact search that fills memory from below. The pieces placed so far form a floor over time. A valley is a stretch
+// of the floor that is lower than its left and right neighbours, the walls. The lowest address at its left edge is
+// taken by a piece that begins exactly there, or by none. If by none, the memory up to the next address at which
+// something can cover it is wasted. The right edge is the same with pieces that end there.
+// The edge with the fewest ways is decided next, so that forced decisions come first. An edge with no way ends the
+// branch. Each section may waste only the target less the bytes alive in it (MiniMalloc: Moffitt, ASPLOS 2023, prunes
+// by the same sum).
+// An edge and its ways depend on its valley and walls only. So each failure names the stretch of sections that it
+// comes from. Decisions outside that stretch are undone without a look at their other ways. States without a packing
+// are remembered. Several restarts try the ways in other orders, and first the edges where branches often ended.
 #include <algorithm>
 #include <limits>
 
@@ -52,7 +53,7 @@ class Filler {
 
   bool run() {
     hopeless_.assign(size_t{1} << kStateBits, {});
-    int64_t failed = -1;  // no packing is this low
+    int64_t failed = -1;  // known: no packing is this low
     for (int64_t round = 1; work_ > 0; ++round) {
       const int64_t room = (highest_ - most_) / alignment_;
       target_ = most_ + room * kShares[(round - 1) % std::size(kShares)] / 4 * alignment_;
@@ -83,12 +84,12 @@ class Filler {
   };
   static constexpr int32_t kNoValley = std::numeric_limits<int32_t>::max();
   struct Edge {
-    int32_t low = 0, high = 0;  // the valley
+    int32_t low = 0, high = 0;  // the valley's sections
     int32_t ways = kNoValley;
     bool right = false;
   };
   enum class Result { kFound, kNone, kCut };
-  // Sections: what was decided in them alone rules out every packing.
+  // A stretch of sections: the decisions made in it alone rule out every packing.
   struct Conflict {
     int32_t begin = 0, end = 0;
   };
@@ -97,7 +98,7 @@ class Filler {
     Conflict conflict;
   };
 
-  // The way to look at first: the longest piece, or the one with most bytes, loosened by chance.
+  // Orders the ways: first the longest piece, or the one with most bytes, with some randomness.
   void rank(int64_t round, int64_t turn) {
     for (size_t i = 0; i < items_.size(); ++i) {
       const double bytes = static_cast<double>(items_[i].bytes), length = items_[i].end - items_[i].begin;
@@ -106,7 +107,7 @@ class Filler {
     }
   }
 
-  uint64_t draw() {  // splitmix64
+  uint64_t draw() {  // the next random number (splitmix64)
     uint64_t z = state_ += 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
@@ -115,7 +116,8 @@ class Filler {
 
   int64_t height(int32_t s) const { return s < 0 || s >= sections_ || left_[s] == 0 ? kTop : floor_[s]; }
 
-  // Two pieces of the same lifetime, one right on the other, lie in their order; of equals the first is next.
+  // Pieces of the same lifetime are interchangeable: one directly on the other lies in their order, and of equal ones
+  // the first is next.
   bool may_place(int32_t i) const {
     if (offsets_[i] >= 0) return false;
     const Item& x = items_[i];
@@ -134,7 +136,8 @@ class Filler {
     return e.right ? from_right_[e.high] : from_left_[e.low];
   }
 
-  // A section of the valley that no piece inside it can cover wastes up to what can lie above it, which is too much.
+  // If no piece inside the valley can cover a section of it, all below the lowest piece that can lie above is wasted,
+  // which is too much.
   bool has_hole(int32_t low, int32_t high) {
     const int64_t here = floor_[low];
     int64_t least = kTop, spare = kTop;
@@ -152,7 +155,7 @@ class Filler {
     return spare < std::min(wall, least);
   }
 
-  // What becomes level with a wall, or as wide as the valley, leaves fewer edges.
+  // A piece that becomes level with a wall, or is as wide as the valley, leaves fewer edges.
   double match(int32_t i, const Edge& e) const {
     constexpr double kLevel = 8, kWide = 4;
     const Item& x = items_[i];
@@ -164,7 +167,7 @@ class Filler {
 
   Conflict around(const Edge& e) const { return {std::max(e.low - 1, 0), std::min(e.high + 1, sections_)}; }
 
-  // Fewest ways for how often branches ended there: the rule "weighted degree" of constraint search.
+  // The fewest ways in proportion to how often branches ended there: the rule "weighted degree" of constraint search.
   bool before(const Edge& a, const Edge& b) const {
     const auto weight = [&](const Edge& e) { return weight_[e.right ? e.high - 1 : e.low]; };
     const double x = a.ways * weight(b), y = b.ways * weight(a);
@@ -174,7 +177,7 @@ class Filler {
 
   void blame(const Edge& e) {
     for (int32_t s = e.low; s < e.high; ++s) weight_[s] += blame_;
-    blame_ *= 1.0005;  // what failed lately counts most
+    blame_ *= 1.0005;  // recent failures count most
     if (blame_ < 1e100) return;
     for (double& weight : weight_) weight = 1 + weight / blame_;
     blame_ = 1;
@@ -197,7 +200,7 @@ class Filler {
     return best;
   }
 
-  // Only stretches beside what was decided since are looked at again.
+  // Only stretches next to recent decisions are looked at again.
   Edge fewest_ways() {
     Edge best;
     for (int32_t low = 0; low < sections_;) {
@@ -251,7 +254,7 @@ class Filler {
     return result;
   }
 
-  // Nothing takes the lowest address at the edge: up to the next piece of the valley nothing can, and what comes
+  // Nothing takes the lowest address at the edge. Up to the next piece of the valley nothing can. A piece that comes
   // to lie there reaches over a wall, or lies on a piece that the rest of the valley holds.
   Result waste(const Edge& e) {
     int64_t least = kTop;
@@ -315,7 +318,7 @@ class Filler {
       blame(edge);
       return fail();
     }
-    // True if what was decided here had no part in the failure: another way here fails the same.
+    // True if the decision here had no part in the failure: every other way here would fail as well.
     const auto apart = [&](int32_t begin, int32_t end) {
       if (conflict_.end <= begin || end <= conflict_.begin) return true;
       sum = {std::min(sum.begin, conflict_.begin), std::max(sum.end, conflict_.end)};
@@ -342,9 +345,9 @@ class Filler {
   }
 
   static constexpr int64_t kShares[] = {4, 0, 1, 0,
-                                        2, 0, 1, 0};  // of what the target has above the bound, in quarters
+                                        2, 0, 1, 0};  // of the target's excess over the bound, in quarters
   static constexpr int kStateBits = 20;
-  static constexpr int64_t kPerState = 100;  // of work: a line of memory that is far
+  static constexpr int64_t kPerState = 100;  // of work: a distant line of memory is read
   static constexpr int64_t kNodesPerPiece = 16;
   // Decisions per piece on a branch, and in all: they bound the stack.
   static constexpr int64_t kDepth = 4;
@@ -355,15 +358,15 @@ class Filler {
   int64_t& work_;
   int64_t nodes_ = 0, depth_ = 0;
   bool narrow_first_ = false;
-  std::vector<int32_t> full_;  // per section: how many of those that matter lie before it
+  std::vector<int32_t> full_;  // per section: how many sections that matter come before it
   std::vector<Item> items_;
   int32_t sections_ = 0, unplaced_ = 0;
   std::vector<std::vector<int32_t>> from_left_, from_right_;
   std::vector<int64_t> floor_, left_;
   double blame_ = 1;
-  std::vector<double> weight_;  // of a section: how often no way was left in a valley there
+  std::vector<double> weight_;  // per section: how often no way was left in a valley there
   std::vector<int32_t> top_;
-  std::vector<Edge> stretch_;  // by its first section; high < 0: to be looked at again
+  std::vector<Edge> stretch_;  // by its first section; high < 0: has to be looked at again
   std::vector<int64_t> offsets_;
   std::vector<double> rank_, score_;
   std::vector<uint64_t> piece_key_, waste_key_;

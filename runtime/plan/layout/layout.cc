@@ -14,7 +14,7 @@ constexpr int64_t kNoWish = std::numeric_limits<int64_t>::max();
 // Limits of work per stage, counted so that results do not depend on the machine: visits of neighbours
 // (repair, about 15 ns each), of pieces in sections (search, about 1 ns each) and of sections (fill, about 2 ns each).
 struct LayoutEffort {
-  int64_t repair = 0;  // per target
+  int64_t repair = 0;  // visits of neighbours by eject(), per target
   int64_t search = 0;
   int64_t fill = 0;
 };
@@ -26,7 +26,7 @@ LayoutEffort hard(int64_t n) {
           50'000'000};
 }
 
-// The bound first; then halfway between what failed and what is reached, down to a 4096th of the bound.
+// Tries the bound first. Then tries halfway between what failed and what is reached, down to a 4096th of the bound.
 void improve(const Pieces& pieces, int64_t repair, Packing& packing) {
   constexpr int kTargets = 6;
   int64_t failed = pieces.most - pieces.alignment, target = pieces.most;
@@ -38,12 +38,12 @@ void improve(const Pieces& pieces, int64_t repair, Packing& packing) {
   }
 }
 
-// With a wish the same stages run in the same order as without, so that the result is never higher; what is
-// tried for the wish alone only counts if it comes true.
+// With a capacity, the same stages run in the same order as without, so that the result is never higher. What is
+// tried for the capacity alone counts only if it reaches it.
 Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
-  constexpr int32_t kSmall = 2000;  // pieces: repair is quicker than other ways to stack
-  // So many pieces that live to the end are the gradients of a model. What stacking both ways does not lay out, repair and search
-  // seldom do.
+  constexpr int32_t kSmall = 2000;  // pieces: repair is quicker than other stack orders
+  // So many pieces that live to the end are the gradients of a model. If stacking both ways finds no layout for them,
+  // repair and search seldom do.
   constexpr int32_t kGrowing = 16;
   constexpr int64_t kLess = 8;
   const bool wished = capacity > 0 && capacity < kNoWish;
@@ -68,7 +68,8 @@ Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
   if (packing.height <= target) return packing;
   improve(pieces, little.repair, packing);
   if (!wished || packing.height <= target || capacity < pieces.most) return packing;
-  // What the first two find without any further effort stays as it is; the exact search is for what they do not.
+  // What the first two stages find without further effort is final. The exact search is only for what they do not
+  // find.
   const auto repair_and_search = [&](int64_t times) {
     work = much.repair * times / (grows ? kLess : 1);
     if (eject(pieces, target, work, packing)) return true;

@@ -26,11 +26,12 @@ struct Layout {
 // As low as can be cheaply. Blocks of no bytes or no steps lie at 0.
 Layout lay_out(std::span<const Block>, int64_t alignment);
 
-// Stops as soon as the height is at most `capacity`, and tries much harder while it is above; never higher
-// than the layout without a capacity, unless that is already within it. Returns the lowest layout found even
-// if it is above the capacity. 0 and INT64_MAX mean no particular wish: the same as without. The harder try takes
-// up to about 0.1 s, and for up to kMostSearched blocks that take room 0.1 s times `effort` (0 to 1000) more. kNoEffort: for those
-// who can ask for something lower instead; a few milliseconds at most, and it may be higher than without a capacity.
+// Stops as soon as the height is at most `capacity`, and tries much harder while it is above. The result is never
+// higher than the layout without a capacity, unless that is already within it. Returns the lowest layout found even
+// if it is above the capacity. A capacity of 0 or INT64_MAX means none. The harder search takes up to about 0.1 s.
+// For up to kMostSearched blocks with bytes it takes up to `effort` (0 to 1000) times 0.1 s more. kNoEffort is for
+// callers who can ask for a smaller plan instead: it takes a few milliseconds at most, and the layout may be higher
+// than without a capacity.
 inline constexpr int64_t kNoEffort = -1;
 Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 0);
 inline constexpr int32_t kMostSearched = 1024;
@@ -42,7 +43,7 @@ int64_t max_alive(std::span<const Block>);
 int64_t natural_alignment(const Problem&);
 
 // Sets all offsets of the plan's steps, value_offsets, home_offsets, arena_bytes, tier_arena_bytes and peak_step.
-// Of values that may live in a tier that are persistent, too, it is decided that they stay.
-// capacity: of the device, persistent values included; 0: as low as is cheap to find. effort: as of lay_out().
+// Values that may live in a tier and are persistent have to be decided: they are kept on the device. capacity: of the
+// device, persistent values included; 0: as low as is cheap to find. effort: as of lay_out().
 void assign_offsets(const Problem&, const Index&, Plan&, int64_t capacity = 0, int64_t effort = 0);
 }  // namespace cairn::plan

@@ -1,4 +1,4 @@
-// From blocks to pieces: empty ones dropped, sizes rounded, times compressed, both orders of time.
+// Makes pieces from blocks: drops empty blocks, rounds sizes, numbers the sections, and sorts by begin and by end.
 #include <algorithm>
 
 #include "runtime/base/checked.h"
@@ -72,7 +72,7 @@ Pieces::Pieces(std::span<const Block> blocks, int64_t align) : alignment(align) 
   for (size_t b = 0; b < blocks.size(); ++b) {
     if (!takes_room(blocks[b])) continue;
     const int64_t bytes = align_up(blocks[b].bytes, align);
-    sum = checked_add(sum, bytes);  // whatever the stages add up is no more than this
+    sum = checked_add(sum, bytes);  // no sum in the stages is larger than this
     require(sum < kTop, Code::kInvalidArgument, "the blocks of a layout have ", sum,
             " bytes and more; fewer than ", kTop, " are laid out");
     unsorted.push_back({section.of(blocks[b].begin), section.of(blocks[b].end), bytes});

@@ -1,8 +1,8 @@
-// Branch and bound in the manner of MiniMalloc (Moffitt, ASPLOS 2023): pieces are placed in order of offset,
-// each as low as what is placed allows, so that every packing pushed down all the way is met once. A node is
-// cut if in some section the lowest offset left plus the bytes left exceed the target, or if a piece would
-// leave room for another one below it; what falls apart in time is solved apart. Works on a window of time
-// around what stands out above the target; pieces that reach beyond the window stay where they are.
+// Branch and bound in the manner of MiniMalloc (Moffitt, ASPLOS 2023). Pieces are placed in order of offset, each as
+// low as the placed ones allow; so every packing in which no piece can be lowered is met once. A node is cut if in
+// some section the lowest offset left plus the bytes left exceed the target. It is cut as well if a piece would leave
+// room for another one below it. Parts that share no time are solved separately. The search works on a window of time
+// around a piece that ends above the target. Pieces that reach beyond the window keep their offsets.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -13,13 +13,13 @@ namespace cairn::plan {
 namespace {
 
 constexpr int32_t kWindows[] = {24, 96, 512};  // grown until so many pieces are free to move
-constexpr int32_t kMaxPieces = 512;            // given up beyond so many
+constexpr int32_t kMaxPieces = 512;            // with more free pieces, the search gives up
 constexpr int kOrders = 3;
 
 struct Item {
-  int32_t begin, end;  // clipped to the window, from 0
+  int32_t begin, end;  // sections, clipped to the window and counted from it
   int64_t bytes;
-  int64_t fixed;  // offset, or -1
+  int64_t fixed;  // offset of a piece that is not free to move, or -1
   int32_t piece;
 };
 
@@ -53,7 +53,7 @@ class OffsetSearch {
   }
 
  private:
-  // Hard pieces first: by lifetime, by area, or by how full it is where they live.
+  // Hard pieces first: by lifetime, by area, or by how full memory is while they live.
   void sort(int order) {
     std::vector<int64_t> sum(sections_, 0);
     for (const Item& i : items_)
@@ -91,7 +91,7 @@ class OffsetSearch {
     return from;
   }
 
-  // In some section of the open items more is left than fits above their lowest offset.
+  // True if in some section the open items have more bytes than fit above their lowest offset.
   bool overfull(const std::vector<int32_t>& open, int64_t floor) {
     int32_t low = sections_, high = 0;
     for (int32_t a : open) {
@@ -116,10 +116,10 @@ class OffsetSearch {
     return false;
   }
 
-  // Open items (in static order) by connected stretch of time.
+  // Splits the open items (in static order) into groups that share no section.
   std::vector<std::vector<int32_t>> fall_apart(const std::vector<int32_t>& open) {
     component_.assign(static_cast<size_t>(sections_) + 1, 0);
-    for (int32_t a : open) {  // who lives on both sides of the boundary before s, as differences
+    for (int32_t a : open) {  // counts items alive across each boundary, as differences
       ++component_[items_[a].begin + 1];
       --component_[items_[a].end];
     }
@@ -144,7 +144,7 @@ class OffsetSearch {
       for (int32_t a : open) before.push_back(lowest_[a]);
     for (const auto& part : parts)
       if (!branch(part, floor, last)) {
-        if (parts.size() > 1)  // parts solved so far are undone
+        if (parts.size() > 1)  // undoes the placements of parts that were solved before
           for (size_t k = 0; k < open.size(); ++k) {
             lowest_[open[k]] = before[k];
             placed_[open[k]] = 0;
@@ -201,8 +201,7 @@ class OffsetSearch {
   int64_t* work_ = nullptr;
 };
 
-// A stretch of sections around piece `i` in which everything that stands out above the target is free to
-// move.
+// A stretch of sections around piece `i` in which every piece that ends above the target is free to move.
 std::pair<int32_t, int32_t> window_around(const Pieces& p, const Packing& packing, int64_t target, int32_t i,
                                           int32_t wanted) {
   int32_t low = p.all[i].begin, high = p.all[i].end;
@@ -225,7 +224,7 @@ std::pair<int32_t, int32_t> window_around(const Pieces& p, const Packing& packin
   }
 }
 
-// What lies through the whole window and touches in address is one obstacle.
+// Items that live through the full window and touch in address are merged into one obstacle.
 void merge_obstacles(std::vector<Item>& items, int32_t sections) {
   const auto through = std::stable_partition(items.begin(), items.end(), [&](const Item& i) {
     return i.fixed < 0 || i.begin > 0 || i.end < sections;
@@ -256,7 +255,7 @@ bool settle_window(const Pieces& p, int64_t target, int32_t low, int32_t high, i
   merge_obstacles(items, high - low);
   if (free > kMaxPieces || items.size() > 2 * kMaxPieces) return false;
   OffsetSearch search(std::move(items), high - low, target);
-  for (const int64_t share : {24, 6, 1})  // a short try of each order before a long one of any
+  for (const int64_t share : {24, 6, 1})  // a short try of each order before a long try of any
     for (int order = 0; order < kOrders; ++order) {
       const int64_t given = work / (share == 1 ? kOrders - order : share);
       int64_t left = given;
@@ -272,7 +271,7 @@ bool settle_window(const Pieces& p, int64_t target, int32_t low, int32_t high, i
   return false;
 }
 
-// Small windows first: they are soon found to do or not to do.
+// Small windows first: whether they suffice is soon found.
 bool settle(const Pieces& p, int64_t target, int32_t piece, int64_t& work, Packing& packing) {
   std::pair<int32_t, int32_t> before{-1, -1};
   for (const int32_t& wanted : kWindows) {

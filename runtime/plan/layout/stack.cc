@@ -1,5 +1,5 @@
-// Pieces that live long are stacked longest first: nested lifetimes leave no holes. What lives only briefly
-// is then fitted above the stack, best fit in an order of its own. Finds what a sweep misses where many peaks
+// Stacks pieces with long lifetimes, longest first: nested lifetimes leave no holes. Short-lived pieces are then
+// fitted above the stack, best fit, in an order of their own. This finds layouts that a sweep misses where many peaks
 // are equally high, as in plans for a small budget.
 #include <algorithm>
 #include <numeric>
@@ -50,8 +50,8 @@ class Skyline {
   std::vector<int64_t> max_, set_;
 };
 
-// Short pieces by the stretch of steps they touch, so that the neighbours in time of one are found without a
-// scan.
+// Short-lived pieces by the stretch of steps they touch, so that the neighbours in time of a piece are found without
+// a scan.
 class Shelves {
  public:
   Shelves(std::span<const Piece> pieces, int32_t steps, int32_t width)
@@ -95,7 +95,7 @@ class Shelves {
 };
 
 struct Recipe {
-  int32_t longest;  // in sections; what lives longer is stacked
+  int32_t longest;  // in sections; pieces with longer lifetimes are stacked
   bool (*before)(const Piece&, const Piece&);
 };
 
@@ -130,9 +130,9 @@ Packing place(const Pieces& p, const Recipe& recipe) {
   return packing;
 }
 
-constexpr int32_t kLengthy = 64;  // sections; what lives longer is stacked
+constexpr int32_t kLengthy = 64;  // sections; pieces with longer lifetimes are stacked
 
-// Lets everything fall as far as what lies below it allows.
+// Lowers every piece as far as the pieces below it allow.
 void drop(const Pieces& p, Packing& packing) {
   std::vector<int32_t> order(p.all.size());
   std::iota(order.begin(), order.end(), 0);
@@ -148,7 +148,7 @@ void drop(const Pieces& p, Packing& packing) {
   }
 }
 
-// Alive when the last one comes, and before.
+// Whether the piece is alive when the last piece begins, and was before.
 bool lives_to_the_end(const Pieces& p, const Piece& x) {
   const int32_t last = p.all.back().begin;
   return x.begin < last && x.end > last;
@@ -175,7 +175,7 @@ bool stack_both_ways(const Pieces& p, int64_t target, int64_t& work, Packing& pa
     tried.offsets[i] = bottom.highest(x.begin, x.end);
     bottom.raise(x.begin, x.end, tried.offsets[i] + x.bytes);
   }
-  std::vector<int64_t> depths(p.all.size());  // from the top to the upper end
+  std::vector<int64_t> depths(p.all.size());  // per piece: from the top to its upper end
   const auto hang = [&](int32_t i, int64_t depth) {
     const Piece& x = p.all[i];
     depths[i] = depth;
@@ -206,7 +206,7 @@ bool stack_both_ways(const Pieces& p, int64_t target, int64_t& work, Packing& pa
 void stack(const Pieces& pieces, int64_t target, int max_tries, Packing& packing) {
   constexpr Recipe kRecipes[] = {{64, by_size},  {64, by_length}, {24, by_size},
                                  {256, by_size}, {64, by_area},   {1 << 30, by_size}};
-  // Best fit over everything compares each piece with all that live beside it: only where there are few.
+  // Best fit for all pieces compares each one with all that are alive at the same time, so it is for few pieces only.
   constexpr int32_t kSmall = 3000;
   for (const Recipe& recipe : kRecipes) {
     if (packing.height <= target || max_tries-- <= 0) return;

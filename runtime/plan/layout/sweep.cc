@@ -1,7 +1,7 @@
-// Pieces alive at a peak are stacked without holes; the others lie wholly before or wholly after it, and are
-// fitted outwards in time as an allocator would that sees only the present: best fit, coalescing what is
-// freed. In a training step whatever lives long lives at the beginning of backward. Stacked by their ends
-// (the last at the bottom) the way back frees from the top, and the holes are all on the way there, where
+// Stacks the pieces alive at a peak without holes. Every other piece lies completely before or completely after the
+// peak. They are fitted outwards in time as by an allocator that sees only the present: best fit, and freed ranges
+// are joined. In a training step all long-lived pieces are alive at the beginning of backward. If these are stacked
+// by their ends (the last at the bottom), backward frees memory from the top. The holes then lie in forward, where
 // memory is plentiful.
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kMaxVisits = 100'000'000;  // of gaps; beyond that one way must do
+constexpr int64_t kMaxVisits = 100'000'000;  // of gaps; after so many, no other order is tried
 
 // Free address ranges in order, the last open to the top.
 class Gaps {
@@ -72,7 +72,7 @@ class Sweeper {
  public:
   explicit Sweeper(const Pieces& pieces) : p_(pieces) { packing_.offsets.resize(p_.all.size()); }
 
-  // Gives up (false) once it is no lower than `limit`.
+  // Gives up (false) once the packing is not lower than `limit`.
   bool run(int32_t pivot, Stack order, int64_t limit) {
     limit_ = limit;
     stack(pivot, order);
@@ -140,7 +140,7 @@ class Sweeper {
 }  // namespace
 
 Packing sweep(const Pieces& pieces, int64_t target) {
-  // Peaks: the first and the last of the fullest sections, and the one with the most pieces beside it.
+  // The peaks: the first and the last of the fullest sections, and the one with the most pieces alive.
   const auto first = std::max_element(pieces.alive.begin(), pieces.alive.end());
   const auto last = std::max_element(pieces.alive.rbegin(), pieces.alive.rend());
   std::vector<int32_t> pivots = {static_cast<int32_t>(last.base() - pieces.alive.begin()) - 1,

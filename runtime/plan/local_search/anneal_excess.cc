@@ -1,5 +1,5 @@
-// Simulated annealing in which every item above the budget counts by itself. The highest item alone does not change before all that
-// are as high have become lower, so that relieving one of them would seem to bring nothing.
+// Simulated annealing in which every item above the budget counts by itself. If only the peak counted, relieving one
+// of several equally high items would seem to gain nothing, as the peak remains until all of them are lower.
 #include <algorithm>
 #include <cmath>
 
@@ -8,22 +8,23 @@
 namespace cairn::plan {
 namespace {
 
-// Temperatures in shares of a mean op's seconds, and prices: what a value of mean size and lifetime costs above the budget, in such
-// seconds. Work is divided into kAdaptations parts. In each the price rises while anything is above the budget and falls while
-// nothing is. Above last_price the search is stuck and starts again from the best plan that fits.
+// Temperatures are in shares of a mean op's seconds. A price is what a value of mean size and lifetime costs above
+// the budget, in such seconds. The work is divided into kAdaptations parts. In each the price rises while anything is
+// above the budget and falls while nothing is. Above last_price the search is stuck and starts again from the best
+// plan that fits.
 struct Cooling {
   double first_heat, last_heat, first_price, last_price, least_price, rise;
 };
 constexpr Cooling kCooling[] = {{1, .05, 100, 5000, 10, 1.02}, {3, .05, 100, 5000, 30, 1.1}};  // by Prices
 constexpr int64_t kAdaptations = 4000;
 constexpr double kFall = .995;
-constexpr int64_t kFallParts = 256;  // a falling budget is lower than what fits by such a part
-constexpr int kTries = 16;           // to find a value that may leave
-constexpr size_t kMostAtOnce = 4;    // values that leave before one item
+constexpr int64_t kFallParts = 256;  // a falling budget is below the peak that fits by this part of it
+constexpr int kTries = 16;           // to find a value that may be dropped
+constexpr size_t kMostAtOnce = 4;    // values that are dropped before one item
 
 }  // namespace
 
-// A value is cheap to recompute while its inputs are on the device, so they are kept until the interval ends.
+// Keeps the inputs of a value until the interval ends: while they are on the device, the value is cheap to recompute.
 void LocalSearch::keep_inputs(Candidate& c, int32_t interval, Undo& undo) const {
   const int32_t maker = index_.maker[intervals_.all[interval].value], end = intervals_.all[interval].end;
   for (const int32_t v : index_.inputs[maker])
@@ -49,7 +50,7 @@ void LocalSearch::anneal_excess(Candidate c, int64_t target, int64_t work, Price
   for (const Residency& r : sequence_.residencies)
     mean += static_cast<double>(p_.values[r.value].bytes) * (1 + r.end - r.begin);
   mean = std::max(mean / static_cast<double>(sequence_.residencies.size()), 1.0);
-  std::vector<int32_t> full, recomputed;  // items
+  std::vector<int32_t> full, recomputed;  // items above the budget, items that recompute
   const auto look = [&] {
     full.clear();
     recomputed.clear();
@@ -59,7 +60,7 @@ void LocalSearch::anneal_excess(Candidate c, int64_t target, int64_t work, Price
     }
     note(c);
   };
-  // Copies in flight make peaks that no item has.
+  // Copies in flight form peaks that no item has.
   const auto in_flight = [&](const Cost& cost, int64_t peak) {
     return static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - std::max(peak, budget)));
   };
@@ -71,7 +72,7 @@ void LocalSearch::anneal_excess(Candidate c, int64_t target, int64_t work, Price
     excess = evaluate_.priced().excess(budget) + in_flight(c.cost, sequence_.peak_bytes);
   };
   begin();
-  Candidate lowest = c;  // where the budget falls
+  Candidate lowest = c;  // for a falling budget
   const auto fall = [&] {
     if (falls && excess == 0 && budget > target) {
       lowest = c;
@@ -92,7 +93,7 @@ void LocalSearch::anneal_excess(Candidate c, int64_t target, int64_t work, Price
     for (; adapted + part <= evaluate_.work(); adapted += part)
       price_of_mean =
           excess > 0 ? price_of_mean * cooling.rise : std::max(cooling.least_price, price_of_mean * kFall);
-    if (price_of_mean > cooling.last_price) {  // stuck
+    if (price_of_mean > cooling.last_price) {  // the search is stuck
       price_of_mean = cooling.first_price;
       if (const Candidate* within = falls ? &lowest : archive_.within(budget)) {
         c = *within;
@@ -113,7 +114,7 @@ void LocalSearch::anneal_excess(Candidate c, int64_t target, int64_t work, Price
       take_back();
       continue;
     }
-    if (evaluate_.priced().trace() == trace) continue;  // the same sequence
+    if (evaluate_.priced().trace() == trace) continue;  // the change has no effect on the sequence
     double then = evaluate_.priced().excess(budget);
     if (price.seconds / index_.total_seconds + weight * then > most) {
       take_back();
@@ -135,7 +136,7 @@ void LocalSearch::anneal_excess(Candidate c, int64_t target, int64_t work, Price
   }
 }
 
-// Values leave before an item that is above the budget, or a recomputed value stays, or any interval changes.
+// Drops values before an item above the budget, or keeps a recomputed value, or changes any interval.
 void LocalSearch::change_full(Candidate& c, const std::vector<int32_t>& full,
                               const std::vector<int32_t>& made_again, Undo& undo) {
   if (!full.empty() && chance(50)) {
@@ -161,7 +162,7 @@ void LocalSearch::set(Candidate& c, int32_t interval, int32_t retention_point, U
   c.retention_points[interval] = retention_point;
 }
 
-// The value leaves. It is kept again from op `here` on, or recomputed for each use, or sent over a link.
+// Drops the value. It is kept again from op `here` on, or recomputed for each use, or offloaded over a link.
 void LocalSearch::give_up(Candidate& c, int32_t interval, int32_t here, Undo& undo) {
   if (interval < 0 || !rules_.free[interval]) return;
   if (links_ > 0 && may_send(interval) && (!rules_.remade[interval] || chance(50))) {

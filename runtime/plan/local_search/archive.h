@@ -1,4 +1,4 @@
-// The good plans that searches have met. Offsets come later: a plan's arena may be higher than its peak.
+// The good plans that searches have met. Offsets are assigned later: a plan's arena may be higher than its peak.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -17,13 +17,14 @@ struct Candidate {
   Cost cost;
 };
 
-// The first layer holds the plans that no other plan beats in both peak and seconds. The second layer holds those that only plans of
-// the first layer beat, and so on. The other layers are needed where the arenas of the best plans do not fit.
+// The first layer holds the plans that no other plan beats in both peak and seconds. The second layer holds those
+// that only plans of the first layer beat, and so on. The other layers are needed where the arenas of the best plans
+// do not fit.
 class Archive {
  public:
   void add(const RetentionPoints& t, Pace pace, const Cost& cost) { add(0, t, pace, cost); }
-  // False if a plan of such seconds and peak is beaten in every layer, so that add() would do nothing. Lower limits of the two may be
-  // passed as well.
+  // False if a plan with such seconds and peak is beaten in every layer, so that add() would do nothing. Lower limits
+  // of the two may be passed instead.
   bool wants(double seconds, int64_t peak) const {
     return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& layer) {
       const auto at = layer.upper_bound(peak);
@@ -68,7 +69,7 @@ class Archive {
         if (before.cost.peak_bytes == cost.peak_bytes && before.cost.seconds == cost.seconds &&
             before.cost.order == cost.order)
           return;
-        if (before.cost.seconds <= cost.seconds) continue;  // beaten here
+        if (before.cost.seconds <= cost.seconds) continue;  // beaten in this layer
         if (before.cost.peak_bytes == cost.peak_bytes) at = std::prev(at);
       }
       std::vector<Candidate> beaten;

@@ -5,7 +5,8 @@
 
 namespace cairn::plan {
 
-// A point from which the value is recomputed early: where another op reads the same inputs, or anywhere in the interval.
+// A point from which the value is recomputed early: where another op reads the same inputs, or anywhere in the
+// interval.
 int32_t LocalSearch::random_early(int32_t g) {
   const Intervals::Interval& interval = intervals_.all[g];
   const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
@@ -38,7 +39,8 @@ int32_t LocalSearch::random_retention(int32_t g) {
          static_cast<int32_t>(random() % static_cast<uint64_t>(std::max(1, end - interval.begin)));
 }
 
-// A change that may pay. Above the budget a value leaves before the fullest item; else a recomputed value is kept.
+// A change that may gain something. Above the budget a value is dropped before the fullest item; else a recomputed
+// value is kept.
 void LocalSearch::change_something(Candidate& c, int64_t budget,
                                    std::vector<std::pair<int32_t, int32_t>>& undo) {
   const auto set = [&](int32_t g, int32_t retention_point) {

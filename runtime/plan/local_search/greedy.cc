@@ -7,8 +7,9 @@
 namespace cairn::plan {
 namespace {
 
-// The price of a value: the seconds to recompute it, to a power, divided by its bytes. alone: evicted inputs count, too; else they are
-// taken to be recomputed anyway. to_fit: of the bytes only those count that are above the budget.
+// The price of a value: the seconds to recompute it, to a power, divided by its bytes. alone: the seconds of evicted
+// inputs are included; else these inputs are assumed to be recomputed anyway. to_fit: only the bytes above the budget
+// count.
 constexpr Greedy::Price kGreedyPrices[] = {
     {1, false, true}, {.7, false, true}, {1.4, false, true}, {1, true, false}};
 
@@ -37,7 +38,8 @@ void Greedy::run(int64_t budget, int64_t work) {
   }
 }
 
-// The start: forward values are kept even after their last reader. That takes memory only if something is recomputed from them.
+// The start: forward values are kept even after their last reader. That takes memory only if something is recomputed
+// from them.
 Candidate Greedy::everything_kept() const {
   Candidate c{rules_.base, {}, {}};
   for (size_t g = 0; g < intervals_.all.size(); ++g) {
@@ -52,7 +54,7 @@ int32_t Greedy::interval_in_backward(int32_t value) const {
   return rules_.across[value] >= 0 ? rules_.across[value] : intervals_.at(value, p_.backward_begin - 1);
 }
 
-// Of the ops that make the value from values that are kept for backward.
+// The seconds of the ops that make the value from values that are kept for backward.
 double Greedy::recompute_seconds(const Candidate& c, int32_t value, bool alone) {
   double seconds = 0;
   ++question_;
@@ -118,7 +120,8 @@ bool Greedy::evict(Candidate& c, int64_t budget, const Price& price, int64_t unt
   return true;
 }
 
-// The last evictions often free more than is needed. Values that take longest to recompute are kept again first.
+// The last evictions often free more than is needed. So values are kept again, those that take longest to recompute
+// first.
 void Greedy::keep_again(Candidate& c, int64_t budget, bool alone, int64_t until) {
   std::vector<std::pair<double, int32_t>> order;
   for (const int32_t g : evicted_)

@@ -1,5 +1,6 @@
-// A simple planner whose plans are starting points for the searches: it evicts the value that costs least to recompute for its bytes,
-// one after the other, until everything fits; then it keeps again what there is room for.
+// A simple planner whose plans are starting points for the searches. It evicts values one after the other, the one
+// that costs least to recompute per byte first, until everything fits. Then it keeps again the values for which there
+// is room.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -17,8 +18,8 @@ class Greedy {
   };
   Greedy(const Problem&, const Index&, const Intervals&, const Rules&, Evaluator&, Archive&);
 
-  // Adds plans whose peak is within the budget to the archive, one per way to price values,
-  // as far as about `work` runs suffice for.
+  // Adds plans whose peak is within the budget to the archive: one per way to price values, as many as about `work`
+  // runs allow.
   void run(int64_t budget, int64_t work);
 
  private:
@@ -39,9 +40,9 @@ class Greedy {
   Evaluator& evaluate_;
   Archive& archive_;
   Sequence sequence_;
-  std::vector<int32_t> evicted_;  // intervals
-  std::vector<int32_t> todo_;     // of recompute_seconds(): ops
-  std::vector<int64_t> seen_;     // per op: the question that looked at it last
+  std::vector<int32_t> evicted_;  // evicted intervals, in order
+  std::vector<int32_t> todo_;     // ops still to be looked at by recompute_seconds()
+  std::vector<int64_t> seen_;     // per op: the question for which it was looked at last
   int64_t question_ = 0;
 };
 

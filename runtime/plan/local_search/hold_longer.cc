@@ -8,15 +8,16 @@ namespace cairn::plan {
 namespace {
 
 constexpr double kStale =
-    .02;  // of a plan's seconds: once so much is saved, the recomputed values are listed anew
-constexpr double kRemembered = .05;  // plans that differ by so much are remembered: one's arena may fit
+    .02;  // of a plan's seconds: once so much is saved, the list of recomputed values is rebuilt
+constexpr double kRemembered = .05;  // plans that differ by so much are archived: the arena of one may fit
 
 }  // namespace
 
-// All runs for one op form a group, and that op is their anchor. Keeping a value saves about the runs of the group up to the value.
+// All runs for one op form a group, and that op is their anchor. Keeping a value saves about the runs of the group up
+// to the one that makes the value.
 std::vector<LocalSearch::Again> LocalSearch::made_again(const Candidate& c, int64_t budget) {
   evaluate_(c.retention_points, c.pace, sequence_);
-  std::vector<int64_t> spare(p_.ops.size(), 0);  // while each op runs for itself
+  std::vector<int64_t> spare(p_.ops.size(), 0);  // per op: bytes free while it runs for itself
   for (size_t i = 0; i < sequence_.ops.size(); ++i)
     if (sequence_.ops[i] == sequence_.anchor[i]) spare[sequence_.ops[i]] = budget - sequence_.live[i];
   std::vector<int32_t> at(intervals_.all.size(), -1);
@@ -40,7 +41,7 @@ std::vector<LocalSearch::Again> LocalSearch::made_again(const Candidate& c, int6
       again.estimate += before / static_cast<double>(p_.values[v].bytes);
     }
   }
-  // A value cannot be kept past an op at which it does not fit even beside the op's own values.
+  // A value cannot be kept past an op during which it does not fit next to the op's own values.
   for (Again& again : found) {
     const Intervals::Interval& interval = intervals_.all[again.interval];
     int32_t full = std::min(interval.end, static_cast<int32_t>(p_.ops.size())) - 1;
@@ -73,7 +74,7 @@ bool LocalSearch::hold_from(Candidate& c, int32_t interval, int32_t op, int64_t 
 
 void LocalSearch::hold_longer(Candidate& c, int64_t budget, int64_t work) {
   const int64_t until = evaluate_.work() + work;
-  double remembered = std::numeric_limits<double>::infinity();  // the seconds of what was
+  double remembered = std::numeric_limits<double>::infinity();  // the seconds of the plan archived last
   for (bool better = true; better && evaluate_.work() < until;) {
     better = false;
     const double start = c.cost.seconds;
@@ -83,7 +84,7 @@ void LocalSearch::hold_longer(Candidate& c, int64_t budget, int64_t work) {
     }
     for (const Again& again : made_again(c, budget)) {
       if (evaluate_.work() > until || c.cost.seconds < (1 - kStale) * start) break;
-      // From a later op on there is room more often, and less is saved.
+      // Keeping from a later op on fits more often, and saves less.
       size_t low = 0, high = again.anchors.size();
       for (size_t middle = 0; low < high; middle = (low + high) / 2) {
         if (hold_from(c, again.interval, again.anchors[middle], budget)) {

@@ -8,12 +8,12 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMaxMoves = 20;  // priced per step of a descent
+constexpr size_t kMaxMoves = 20;  // moves that a step of a descent prices
 constexpr int kPerturbations = 3;
 
-// Of annealing, in shares of a mean op's seconds; and what a peak over the budget weighs.
+// For annealing: how much a peak over the budget weighs.
 constexpr double kOverweight = .7;
-constexpr double kExpRounding = 1e-9;  // of exponentials
+constexpr double kExpRounding = 1e-9;  // relative error of exponentials
 constexpr int64_t kRelaxWork = 100'000;
 
 }  // namespace
@@ -67,7 +67,7 @@ Cost LocalSearch::complete(const Candidate& c, const RetentionPricer::Price& pri
   return evaluate_.after_price(c.retention_points, c.pace, tried_);
 }
 
-// The sequence of what was priced last.
+// Makes the sequence of the retention points that were priced last.
 void LocalSearch::make_sequence(const Candidate& c) {
   if (made_)
     std::swap(sequence_, tried_);
@@ -93,12 +93,13 @@ std::vector<LocalSearch::Move> LocalSearch::moves_at_peak(const Candidate& c) {
     const int32_t v = residency.value;
     if (residency.begin >= item || residency.end <= item || last_use_[v] < 0 || p_.values[v].bytes == 0)
       continue;
-    if (last_use_[v] >= here && sequence_.anchor[residency.end] == here) continue;  // within one group
+    // Both uses lie within one group of runs.
+    if (last_use_[v] >= here && sequence_.anchor[residency.end] == here) continue;
     const int32_t interval = intervals_.at(v, last_use_[v]);
     if (interval < 0 || !rules_.free[interval] || blocked_[interval] == round_) continue;
     const auto bytes = static_cast<double>(p_.values[v].bytes);
     const double seconds = p_.ops[index_.maker[v]].seconds;
-    // The value leaves after its last use and is kept once it is recomputed; or it is offloaded.
+    // The value is dropped after its last use and kept once it is recomputed; or it is offloaded.
     if (rules_.remade[interval] &&
         (c.retention_points[interval] < 0 || held_from(c.retention_points[interval]) <= last_use_[v]))
       moves.push_back({interval, last_use_[v] + 1, bytes / (seconds + 1e-12)});
@@ -164,7 +165,7 @@ void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
   std::stable_sort(given.begin(), given.end(),
                    [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
   for (const Move& move : given) {
-    // Keeps the value; or else keeps it from when it is recomputed.
+    // Keeps the value throughout, or from when it is recomputed.
     for (int32_t retention_point :
          {move.retention_point, intervals_.all[move.interval].begin + 1, p_.backward_begin}) {
       if (evaluate_.work() > until) return;
@@ -192,8 +193,8 @@ void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
   }
 }
 
-// Plans that keep next to nothing, from which relax() starts. Either the values saved for backward leave, or all values leave after each
-// use; and recomputed values are kept, or not.
+// Plans that keep almost nothing, from which relax() starts. Either the values saved for backward are dropped, or all
+// values are dropped after each use. Recomputed values are kept, or not.
 std::vector<RetentionPoints> LocalSearch::minimal() const {
   std::vector<RetentionPoints> all(4, rules_.base);
   for (int32_t g : free_intervals_) {
@@ -219,7 +220,7 @@ void LocalSearch::perturb(Candidate& c) {
     if (c.retention_points[g] != rules_.base[g]) given.push_back(g);
   const int count = 1 + static_cast<int>(random() % kPerturbations);
   if (!given.empty() && chance(70)) {
-    // Keeps a few neighbours again, and leaves them out of the descent that follows.
+    // Keeps a few neighbours again, and excludes them from the descent that follows.
     const size_t first = random() % given.size();
     for (int k = 0; k < count; ++k) {
       const size_t near = chance(70) ? first + static_cast<size_t>(k) : random() % given.size();
@@ -252,8 +253,8 @@ double LocalSearch::energy(double seconds, int64_t peak, int64_t budget) const {
              static_cast<double>(std::max<int64_t>(1, budget - index_.persistent_bytes));
 }
 
-// Whether annealing accepts `c`, which was priced last. If so, `cost` and tried_ are those of `c`. Copies are simulated only where
-// their least cost does not decide.
+// Whether annealing accepts `c`, which was priced last. If so, `cost` and tried_ are those of `c`. Copies are
+// simulated only where their least cost does not decide.
 bool LocalSearch::accept(const Candidate& c, const RetentionPricer::Price& price, double now, double heat,
                          int64_t budget, Cost& cost) {
   const auto draw = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
@@ -286,7 +287,7 @@ void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work) {
     change_something(c, budget, undo);
     const RetentionPricer::Price price =
         evaluate_.price(c.retention_points, (now + kSurelyNot * heat) * scale);
-    if (price.valid && evaluate_.priced().trace() == trace) {  // nothing comes of the change
+    if (price.valid && evaluate_.priced().trace() == trace) {  // the change has no effect
       note(c);
     } else if (Cost cost; price.valid && accept(c, price, now, heat, budget, cost)) {
       now = energy(cost.seconds, cost.peak_bytes, budget);

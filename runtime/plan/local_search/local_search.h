@@ -1,6 +1,6 @@
-// Local search on retention points, for graphs of any shape. It evicts values until the peak is within a budget, the best ratio of
-// excess bytes to added seconds first, and looks for faster plans nearby. It is deterministic: it stops after counted work, not after
-// a time. Work is counted in runs of ops that were priced.
+// Local search on retention points, for graphs of any shape. It evicts values until the peak is within a budget,
+// those with the best ratio of excess bytes to added seconds first. Then it looks for faster plans nearby. It is
+// deterministic: it stops after counted work, not after a time. Work is counted in runs of ops that were priced.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -26,34 +26,36 @@ class LocalSearch {
   void use_links(bool may) { links_ = may ? static_cast<int32_t>(p_.links.size()) : 0; }
   // From now on a descent tries all moves where the first few fail, and shrink() keeps to its work.
   void be_thorough() { thorough_ = true; }
-  // Evicts values until the peak is within the budget. Returns false if nothing helps, or when the work is spent. `c` becomes the last
-  // plan that was reached.
+  // Evicts values until the peak is within the budget. Returns false if nothing helps, or when the work is spent. `c`
+  // becomes the last plan that was reached.
   bool descend(Candidate& c, int64_t budget, int64_t work = kUnlimited);
   // Tries faster plans near `c`, whose peak is within the budget, until the work is spent.
   void search(Candidate& c, int64_t budget, int64_t work);
   // Simulated annealing from `c`. What it finds is in the archive afterwards.
   void anneal(Candidate c, int64_t budget, int64_t work);
-  // Simulated annealing of a plan in which every item above the budget counts by itself, at a price per byte that adapts: it rises
-  // while anything is above the budget and falls while nothing is. kFalling begins with a budget as high as the plan's own peak,
-  // which then falls towards the given one. What it meets goes to the archive.
+  // Simulated annealing of a plan in which every item above the budget counts by itself, at a price per byte that
+  // adapts: it rises while anything is above the budget and falls while nothing is. kFalling begins with a budget as
+  // high as the plan's own peak, which then falls towards the given one. What it meets goes to the archive.
   enum Prices { kAdaptive, kFalling };
   void anneal_excess(Candidate c, int64_t budget, int64_t work, Prices prices = kAdaptive);
-  // `c` fits and recomputes some values for several ops. Keeps such a value from the earliest of these ops for which there is room, the
-  // one that saves most seconds per byte first, until the work is spent.
+  // `c` fits and recomputes some values for several ops. Keeps such a value from the earliest of these ops for which
+  // there is room, the one that saves most seconds per byte first, until the work is spent.
   void hold_longer(Candidate& c, int64_t budget, int64_t work);
-  // Offloads values that are alive at the fullest item and that its op does not use, the cheapest copy for its bytes first. If there are
-  // none, the inputs of that op are offloaded instead of recomputed. That is repeated until the peak is within the budget; then values
-  // that need not be offloaded are taken back. hidden: a copy costs only what it takes longer than its value is unused. `c` becomes
-  // the last plan that was reached.
+  // Offloads values that are alive at the fullest item and that its op does not use, the cheapest copy per byte
+  // first. If there are none, the inputs of that op are offloaded instead of recomputed. This is repeated until the
+  // peak is within the budget. Then values that need not be offloaded are kept again. hidden: a copy costs only the
+  // seconds by which it exceeds the time for which its value is unused. `c` becomes the last plan that was reached.
   void send_around_full(Candidate& c, int64_t budget, int32_t link, bool hidden);
   // Lowers the peak of `c`, whatever the seconds.
   void shrink(Candidate& c, int64_t work);
   std::vector<RetentionPoints> minimal() const;
-  // What annealing minimises: seconds as a share of those of keeping everything, plus a weight for bytes above the budget.
+  // What annealing minimises: seconds as a share of those of keeping everything, plus a weight for bytes above the
+  // budget.
   double energy(double seconds, int64_t peak, int64_t budget) const;
 
  private:
-  // The first and the last temperature of annealing, in shares of a mean op's seconds, and how many temperatures worse is never taken.
+  // The first and the last temperature of annealing, in shares of a mean op's seconds; and how many temperatures of
+  // increase are never accepted.
   static constexpr double kHot = .33, kCold = .0165, kSurelyNot = 20;
 
   struct Move {
@@ -63,7 +65,7 @@ class LocalSearch {
   // An interval whose value is recomputed for several ops in it, and the seconds per byte that keeping it would save.
   struct Again {
     int32_t interval;
-    std::vector<int32_t> anchors;  // ascending
+    std::vector<int32_t> anchors;  // the ops that it is recomputed for, ascending
     double estimate;
   };
   std::vector<Again> made_again(const Candidate& c, int64_t budget);

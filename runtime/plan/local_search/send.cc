@@ -1,4 +1,5 @@
-// Plans whose peak is a little too high are lowered to what the largest ops need, by offloading instead of recomputing.
+// Plans whose peak is a little too high: their peak is lowered to what the largest ops need, by offloading instead of
+// recomputing.
 #include <algorithm>
 
 #include "runtime/plan/local_search/local_search.h"
@@ -7,7 +8,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr int kMostSent = 2000;
-constexpr double kLeastCost = .05;  // of its seconds that a copy costs even where it can be hidden
+constexpr double kLeastCost = .05;  // share of its seconds that a copy costs even if hidden
 
 }  // namespace
 
@@ -16,7 +17,7 @@ bool LocalSearch::could_send(const Candidate& c, int32_t interval) const {
   return interval >= 0 && rules_.free[interval] && rules_.sent[interval] && c.retention_points[interval] >= 0;
 }
 
-// Seconds of the value's copies. hidden: less the seconds between its two uses, during which copies cost nothing.
+// Seconds of the value's copies. hidden: minus the seconds between its two uses, during which copies cost nothing.
 double LocalSearch::seconds_to_send(int32_t interval, int32_t link, bool hidden) const {
   const Intervals::Interval& at = intervals_.all[interval];
   const Link& l = p_.links[link];
@@ -29,7 +30,8 @@ double LocalSearch::seconds_to_send(int32_t interval, int32_t link, bool hidden)
   return std::max(copies - idle, copies * kLeastCost);
 }
 
-// Offloads a value so that the fullest item becomes lower, at once or together with the next one. False if no value is left.
+// Offloads a value so that the fullest item becomes lower, at once or together with the next value. False if no value
+// is left.
 bool LocalSearch::send_at_peak(Candidate& c, int64_t budget, int32_t link, bool hidden) {
   const auto item = static_cast<int32_t>(std::max_element(sequence_.live.begin(), sequence_.live.end()) -
                                          sequence_.live.begin());

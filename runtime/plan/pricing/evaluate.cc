@@ -7,8 +7,8 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kOrderRounding = 1e-9;  // of sums in another order
-constexpr int64_t kScheduleWork = 3;     // a run on the lanes takes about so much longer than one without
+constexpr double kOrderRounding = 1e-9;  // of sums that are added in another order
+constexpr int64_t kScheduleWork = 3;     // a simulation with copies takes about so many times one without
 
 uint64_t hash_of(const Sequence& sequence) {
   uint64_t hash = sequence.ops.size();

@@ -1,5 +1,5 @@
-// The seconds and the peak of the plan that retention points stand for. Both are exact; only the arena of the plan may be higher than its
-// peak.
+// The seconds and the peak of the plan that retention points describe. Both are exact. Only the arena of the plan may
+// be higher than its peak.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,11 +23,12 @@ class Evaluator {
   Evaluator(const Problem& p, const Index& index, const Intervals& intervals)
       : p_(p), index_(index), sequencer_(p, index, intervals), pricer_(p, index, intervals) {}
 
-  // Makes the sequence of the retention points, too. Gives up, as if they were invalid, once more than `max_seconds` are certain.
+  // Also makes the sequence of the retention points. Gives up, as if they were invalid, once more than `max_seconds`
+  // are certain.
   Cost operator()(const RetentionPoints& t, Pace pace, Sequence& sequence,
                   double max_seconds = std::numeric_limits<double>::infinity());
-  // The same in two parts. price() is quick and counts all of the work. With copies its seconds and peak are lower limits; without, they
-  // are exact. after_price() makes the sequence and simulates the copies.
+  // The same in two parts. price() is quick and counts all of the work. Its seconds and peak are exact without
+  // copies, and lower limits with copies. after_price() makes the sequence and simulates the copies.
   RetentionPricer::Price price(const RetentionPoints& t,
                                double max_seconds = std::numeric_limits<double>::infinity());
   Cost after_price(const RetentionPoints& t, Pace pace, Sequence& sequence);

@@ -31,7 +31,7 @@ Lanes::Moving Lanes::moving(bool beside_compute) const {
   return m;
 }
 
-// Moves on to the next change of state or to `until`, whichever is first.
+// Advances to the next change of state or to `until`, whichever is first.
 void Lanes::step(double until, bool beside_compute) {
   const Moving m = moving(beside_compute);
   const double span = std::min({until - now_, m.left[0], m.left[1]});

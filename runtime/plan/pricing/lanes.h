@@ -1,7 +1,7 @@
-// The two copy queues of one link, simulated in continuous time. A copy starts when it was issued and the
-// copy before it in its queue has ended, spends the link's latency, then its bytes at the link's rate; while
-// both queues transfer, each runs at both_ways_factor of its rate. While compute runs, copies run at busy_rate_factor
-// of theirs, and while a copy is under way, its latency included, compute runs at busy_factor of its speed.
+// The two copy queues of one link, simulated in continuous time. A copy starts once it is issued and the copy before
+// it in its queue has ended. It takes the link's latency, then its bytes at the link's rate. While both queues
+// transfer, each runs at both_ways_factor of its rate. While compute runs, copies run at busy_rate_factor of their
+// rate. While a copy is under way, its latency included, compute runs at busy_factor of its speed.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,10 +25,10 @@ class Lanes {
         busy_rate_(link.busy_rate_factor),
         competes_(link.competes()) {}
 
-  // Returns the copy's number in its queue. `now` never becomes less from call to call. ready: the copy does not begin before that time,
-  // nor do the copies after it in the queue.
+  // Returns the copy's number in its queue. now: never less than in the call before. ready: neither the copy nor
+  // those after it in the queue begin before that time.
   int32_t issue(Way, int64_t bytes, double now, double ready = 0);
-  // Simulates up to this time: the ends of copies before it are known then.
+  // Simulates up to this time; the ends of copies before it are known then.
   void advance(double until);
   // When the copy ends, given what has been issued so far.
   double finish(Way, int32_t copy);
@@ -37,8 +37,8 @@ class Lanes {
   double begin(Way way, int32_t copy) const { return queue_[way][copy].begin; }
   double last_end() const { return last_end_; }
   bool competes() const { return competes_; }
-  // For compute that begins at the time of the last advance(): the share of its speed that it has, and until when; then the progress of
-  // copies up to a time no later than that.
+  // For compute that begins at the time of the last advance(): the share of its speed that it has, and until when
+  // that holds. Then the progress of copies up to a time no later than that.
   double compute_speed() const { return idle() ? 1 : busy_; }
   double next_change() const;
   void advance_beside_compute(double until);
@@ -49,7 +49,8 @@ class Lanes {
   };
   static void begin(Copy&, double now);
   bool idle() const { return head_[0] == queue_[0].size() && head_[1] == queue_[1].size(); }
-  // Of the copies at the heads: the rates they have once their latency is spent, seconds to their next change.
+  // Of the copies at the heads of the queues: their rates once the latency is spent, and the seconds to the next
+  // change.
   struct Moving {
     std::array<double, 2> speed{}, left = {kNever, kNever};
   };
@@ -63,7 +64,7 @@ class Lanes {
   std::array<size_t, 2> head_ = {0, 0};
 };
 
-// When compute of so many seconds ends that begins now, with the copies that are under way on the links.
+// When compute of so many seconds ends if it begins now, with the copies that are under way on the links.
 double compute_end(std::vector<Lanes>& lanes, double now, double seconds);
 
 }  // namespace cairn::plan

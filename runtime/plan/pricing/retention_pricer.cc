@@ -6,15 +6,16 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kBlock = 8;           // retention points compared at once
-constexpr size_t kMaxTable = 1 << 16;  // intervals looked up in a table: of so many pairs of value and op
+constexpr size_t kBlock = 8;  // retention points compared at once
+// Up to so many pairs of value and op, intervals are looked up in a table.
+constexpr size_t kMaxTable = 1 << 16;
 
 }  // namespace
 
 RetentionPricer::RetentionPricer(const Problem& p, const Index& index, const Intervals& intervals)
     : index_(index),
       intervals_(intervals),
-      t_(intervals.keep_all(p)),  // nothing is ever missing
+      t_(intervals.keep_all(p)),  // no input is ever missing
       active_((p.ops.size() + 63) / 64, 0),
       active_count_(p.ops.size(), 0),
       place_(p.ops.size(), 0),
@@ -84,8 +85,8 @@ void RetentionPricer::activate_op(int32_t op, int32_t count) {
   word = active_count_[op] > 0 ? word | bit : word & ~bit;
 }
 
-// Active are ops before which something may have to be made or fetched: ends of intervals that a value does
-// not stay in, and ops that early retention points name. count: 1, or -1 for a point that is given up.
+// An op is active if something may have to be made or fetched before it. These are the ends of intervals in which a
+// value is not kept, and the ops named by early retention points. count: 1, or -1 for a point that is given up.
 void RetentionPricer::activate(int32_t g, int32_t point, int32_t count) {
   const Interval& interval = all_[g];
   if (point >= 0 && held_from(point) <= interval.begin) return;
@@ -101,7 +102,7 @@ void RetentionPricer::activate(int32_t g, int32_t point, int32_t count) {
     early_.erase(at);
 }
 
-// Takes over the retention points. Returns the first op that they may change anything for.
+// Takes over the retention points. Returns the first op for which they may change anything.
 int32_t RetentionPricer::take(const RetentionPoints& t) {
   int32_t first = finished_;
   const auto look = [&](size_t at) {
@@ -135,7 +136,7 @@ void RetentionPricer::mark(int32_t anchor) {
                     changes_.size(), uses_undone_.size(), queries_.size()});
 }
 
-// As it was before the first active op from `anchor` on.
+// Returns to the state before the first active op from `anchor` on.
 void RetentionPricer::back_to(int32_t anchor) {
   if (marks_.empty() || marks_.back().anchor < anchor) return;
   const auto at = std::lower_bound(marks_.begin(), marks_.end(), anchor,
@@ -155,7 +156,7 @@ void RetentionPricer::back_to(int32_t anchor) {
   marks_.erase(at, marks_.end());
 }
 
-// What the value did since its last use in the interval.
+// Where the value has been since its last use in the interval.
 inline RetentionPricer::Residence RetentionPricer::residence(int32_t interval, int32_t anchor) {
   Interval& asked = all_[interval];
   if (asked.first_query == kNever) {
@@ -181,7 +182,8 @@ inline void RetentionPricer::want(int32_t value) {
   open_.push_back(maker);
 }
 
-// Completes the ops to run again by what they need in turn, and orders them. False if one may not run again.
+// Adds to the ops to run again those whose outputs they need, and so on; then orders them. False if one may not run
+// again.
 bool RetentionPricer::collect(int32_t anchor) {
   while (!open_.empty()) {
     const Op& op = ops_[open_.back()];
@@ -197,7 +199,7 @@ bool RetentionPricer::collect(int32_t anchor) {
   return true;
 }
 
-// A use in the runs for `anchor` by an op that runs again.
+// Counts a use by an op that runs again for `anchor`.
 inline void RetentionPricer::use_again(int32_t use, int32_t g, int32_t anchor, int32_t item, bool output) {
   Interval& interval = all_[g];
   const int64_t bytes = interval.bytes;
@@ -222,7 +224,8 @@ inline void RetentionPricer::use_again(int32_t use, int32_t g, int32_t anchor, i
   used = {anchor, item, group_};
 }
 
-// The use that an interval ends with, by the op that reads it. True if it comes back over a link for it.
+// Counts the use that an interval ends with, by the op that reads the value. True if the value is fetched over a link
+// for it.
 inline bool RetentionPricer::use_at_end(int32_t use, int32_t anchor, int32_t item) {
   const int32_t g = uses_[use].ends;
   const Used& used = all_[g].used;
@@ -253,7 +256,7 @@ bool RetentionPricer::make_group(int32_t anchor) {
   return made_.empty() || collect(anchor);
 }
 
-// False where the sequence ends for good; the price says why.
+// False where the sequence has to end; the price says why.
 bool RetentionPricer::look_at(int32_t anchor, const Sequencer::Limits& limits, Price& price) {
   for (; placed_ < anchor; ++placed_) place_[placed_] = placed_ + extra_;
   if (anchor + extra_ > limits.items) {
@@ -292,7 +295,7 @@ bool RetentionPricer::look_at(int32_t anchor, const Sequencer::Limits& limits, P
   return true;
 }
 
-// Whether what has been looked at keeps to the limits: other ones may have held then.
+// Whether the part that was looked at keeps to the limits; the limits may have changed since.
 bool RetentionPricer::within(const Sequencer::Limits& limits) const {
   if (marks_.empty()) return true;
   return int64_t{marks_.back().anchor} + extra_ + 1 <= limits.items &&

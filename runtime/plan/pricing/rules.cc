@@ -35,7 +35,7 @@ Rules::Rules(const Problem& p, const Index& index, const Intervals& intervals)
       }
       const Region& region = p.regions[scope];
       policy[v] = region.policy;
-      // Kept for whatever is recomputed from it, too; costs nothing where nothing is.
+      // The value is kept for ops that recompute from it, too. This costs nothing if there are none.
       if (region.policy == Policy::kKeep) base[intervals.first[v + 1] - 1] = kKeepIt;
       if (region.policy == Policy::kRecompute && p.ops[i].recomputable) {
         const auto readers = index.readers[v];

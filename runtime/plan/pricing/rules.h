@@ -7,9 +7,9 @@
 
 namespace cairn::plan {
 
-// The innermost region with an explicit policy decides about a value. RECOMPUTE: the value is recomputed, unless a forward op of another
-// region reads it: from such values the region is recomputed. OFFLOAD: saved values of a page or more are offloaded while the tier has
-// room.
+// The innermost region with an explicit policy decides about a value. RECOMPUTE: the value is recomputed, unless a
+// forward op of another region reads it: then it is kept, as an input from which the region is recomputed. OFFLOAD:
+// saved values of a page or more are offloaded while the tier has room.
 struct Rules {
   Rules(const Problem&, const Index&, const Intervals&);
 
@@ -17,7 +17,7 @@ struct Rules {
   // Per interval: whether the planner may choose its retention point, may have the value recomputed, may offload it.
   std::vector<uint8_t> free, remade, sent;
   std::vector<int32_t> across;  // per value: its interval between forward and backward, -1: none
-  RetentionPoints base;         // everything is kept, but for what policies say
+  RetentionPoints base;         // everything is kept, except where policies say otherwise
 
   // Whether the retention point is one of the interval's choices.
   bool allows(int32_t interval, int32_t retention_point) const {

@@ -9,7 +9,7 @@ namespace {
 
 // Device state of a value.
 enum class At : uint8_t { kOff, kOn, kComing };
-// State of its copy in a tier. kGoing: on its way out; kThere: complete, waited for.
+// State of a value's copy in a tier. kGoing: on its way out; kThere: complete, and waited for.
 enum class CopyAt : uint8_t { kNone, kGoing, kThere };
 
 class Builder {
@@ -45,8 +45,8 @@ class Builder {
   struct State {
     At at = At::kOff;
     CopyAt copy_at = CopyAt::kNone;
-    bool lingering = false;  // past the end of its residency, not off the device yet
-    int16_t tier = -1;       // of the copy
+    bool lingering = false;  // past its residency, but not off the device yet
+    int16_t tier = -1;       // link of the copy
     int32_t copy = -1;       // its number in its queue
   };
   struct Queue {
@@ -96,7 +96,8 @@ class Builder {
   void start_out(int32_t v, int16_t tier) {
     State& state = values_[v];
     if (state.copy_at != CopyAt::kNone) return;
-    if (tier_bytes_[tier] + bytes(v) > p_.links[tier].capacity_bytes) return;  // no room in the tier: stays
+    // Without room in the tier the value is kept on the device.
+    if (tier_bytes_[tier] + bytes(v) > p_.links[tier].capacity_bytes) return;
     tier_bytes_[tier] += bytes(v);
     out_.tier_peak_bytes[tier] = std::max(out_.tier_peak_bytes[tier], tier_bytes_[tier]);
     state.tier = tier;
@@ -141,21 +142,20 @@ class Builder {
     lingering_bytes_ -= bytes(v);
   }
 
-  // The residency ends. A value that goes over a link waits for its copy; bytes of such values are the
-  // window.
+  // Ends the residency. An offloaded value first waits for its copy; bytes of such values are the window.
   void end(const Residency& residency) {
     const int32_t v = residency.value;
     State& state = values_[v];
     if (state.at != At::kOn) return;
     if (residency.to < 0) {
       take_off(v);
-      if (state.copy_at == CopyAt::kThere) drop(v);  // never fetched
+      if (state.copy_at == CopyAt::kThere) drop(v);  // the copy was never fetched
     } else if (state.copy_at == CopyAt::kThere) {
       take_off(v);
     } else if (state.copy_at == CopyAt::kGoing) {
       state.lingering = true;
       lingering_bytes_ += bytes(v);
-    }  // else it found no room, and stays
+    }  // else it found no room, and was kept
   }
 
   void pop_leaving(size_t tier) {
@@ -174,7 +174,7 @@ class Builder {
       while (!leaving_[t].empty() && too_much()) pop_leaving(t);
   }
 
-  // Until so many bytes more are within the limit.
+  // Waits until so many more bytes are within the limit.
   void make_room(int64_t more) {
     wait_while([&] { return lingering_bytes_ > 0 && alive_ > pace_.limit_bytes - more; });
   }
@@ -189,7 +189,7 @@ class Builder {
     make_room(more);
   }
 
-  // Lets go what has been copied by now; beyond the window, waits for the oldest copies.
+  // Frees values whose copies out have ended. If more bytes than the window wait, waits for the oldest copies.
   void settle() {
     for (size_t t = 0; t < lanes_.size(); ++t) {
       lanes_[t].advance(now_);
@@ -205,7 +205,7 @@ class Builder {
     return scope >= 0 && p_.regions[scope].policy == Policy::kOffload;
   }
 
-  // What a region's policy offloads is gone at the beginning of backward; other copies may be late.
+  // At the beginning of backward, waits for values that a region's policy offloads. Other copies may be late.
   void turn_around() {
     for (size_t t = 0; t < lanes_.size(); ++t) {
       size_t end = leaving_[t].values.size();
@@ -214,7 +214,7 @@ class Builder {
     }
   }
 
-  // Residencies by the item they end at, and those that leave over a link by the item they begin at.
+  // Residencies by the item they end at; and offloaded ones by the item they begin at.
   void group_stays() {
     ends_.assign(s_.ops.size() + 1, 0);
     for (const Residency& residency : s_.residencies) ++ends_[residency.end];
@@ -234,8 +234,8 @@ class Builder {
 
   static constexpr int64_t kNoLimit = Pace{}.limit_bytes;
 
-  // Each offloaded value is fetched as late as hides its copy, if compute never stalled; copies of one link
-  // follow each other. Walks from the last need to the first, then forward to keep the window.
+  // Each offloaded value is fetched as late as possible for its copy to be hidden, if compute never stalled. Copies
+  // of one link run one after the other. Walks from the last need to the first, then forward to keep the window.
   void place_fetches() {
     const auto items = static_cast<int32_t>(s_.ops.size());
     std::vector<std::vector<Fetch>> fetches(p_.links.size());
@@ -291,7 +291,7 @@ class Builder {
     }
   }
 
-  // What comes in ahead of its need is within the limit until then, beside what is alive anyway.
+  // Values fetched early, together with all other values alive, are kept within the limit.
   void keep_limit(std::vector<Fetch>& list) {
     if (pace_.limit_bytes == kNoLimit) return;
     if (live_.empty()) live_ = s_.live;
@@ -305,7 +305,7 @@ class Builder {
 
   void fetch(const Fetch& f) {
     const int32_t v = f.value;
-    stop_lingering(v);  // its bytes are still there
+    stop_lingering(v);  // its bytes are still on the device
     State& state = values_[v];
     if (state.at != At::kOff || state.copy_at == CopyAt::kNone) return;
     make_room(bytes(v));
@@ -344,11 +344,11 @@ class Builder {
   std::vector<Lanes> lanes_;
   std::vector<Queue> leaving_;  // per link: copies going out, in order of issue
   int64_t lingering_bytes_ = 0, alive_ = 0;
-  std::vector<int64_t> tier_bytes_, live_;  // live_: per item, with what comes in ahead
+  std::vector<int64_t> tier_bytes_, live_;  // live_: per item, with values fetched early
   std::vector<int32_t> by_end_, ends_;  // Residencies by end: by_end_[ends_[i]] ... by_end_[ends_[i + 1] - 1]
   std::vector<std::pair<int32_t, const Residency*>> outs_;
   size_t next_out_ = 0;
-  std::vector<Fetch> fetches_;  // by the item that they start before
+  std::vector<Fetch> fetches_;  // by the item before which they start
   size_t next_fetch_ = 0;
   int32_t item_ = -1;
   bool turned_ = false;

@@ -1,4 +1,4 @@
-// From a sequence to the list of steps, without offsets: frees, and copies timed on the lanes of the links.
+// From a sequence to a list of steps without offsets: inserts frees, and copies timed on the lanes of the links.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -9,9 +9,10 @@
 
 namespace cairn::plan {
 
-// Copies hide under compute if values may be on the device a little longer: after their last forward use while they leave, and before
-// their reader once they are fetched. This says how many bytes of such values there may be. 0 takes least memory: every copy stalls
-// compute. limit_bytes: copies stall compute only where all that is alive would exceed the limit.
+// Copies are hidden by compute if values may be on the device a little longer: after the last forward use while they
+// are copied out, and before the reader once they are fetched. A pace says how many bytes of such values there may
+// be. 0 takes least memory: every copy stalls compute. limit_bytes: copies stall compute only where all that is alive
+// would exceed the limit.
 struct Pace {
   int64_t window_bytes = std::numeric_limits<int64_t>::max(),
           limit_bytes = std::numeric_limits<int64_t>::max();
@@ -20,10 +21,10 @@ struct Pace {
 };
 
 struct Schedule {
-  std::vector<Step> steps;  // offsets not set
-  double seconds = 0;       // of the event simulation
+  std::vector<Step> steps;  // their offsets are not set
+  double seconds = 0;       // by the event simulation
   int64_t peak_bytes = 0;   // most bytes alive at once, persistent values and workspace included
-  int32_t peak_step = -1;   // where they are alive
+  int32_t peak_step = -1;   // at which step they are alive
   int32_t peak_item = -1;   // the run there, an item of the sequence
   std::vector<int64_t> tier_peak_bytes;
 };

@@ -71,7 +71,7 @@ void Sequencer::note_early(const RetentionPoints& t) {
   std::sort(early_.begin(), early_.end());
 }
 
-// Puts what makes v again on the list of ops to run before the present one.
+// Puts the op that makes v on the list of ops to run before the present one.
 inline void Sequencer::want(int32_t v) {
   const int32_t maker = index_.maker[v];
   if (seen_op_[maker] == stamp_) return;
@@ -80,7 +80,8 @@ inline void Sequencer::want(int32_t v) {
   open_.push_back(maker);
 }
 
-// Completes the group by what its ops need in turn, and orders it. False if one of them may not run again.
+// Adds to the group the ops whose outputs its ops need, and so on; then orders it. False if one of them may not run
+// again.
 bool Sequencer::collect() {
   while (!open_.empty()) {
     const Row& row = rows_[open_.back()];
@@ -107,7 +108,7 @@ inline void Sequencer::use(int32_t v, int32_t item, Sequence& out) {
   used_.push_back(v);
 }
 
-// It left over a link for nothing: it is recomputed first, or nobody asks for it any more.
+// The value was offloaded in vain: it is recomputed before it is fetched, or no op uses it any more.
 inline void Sequencer::never_mind(State& s, Sequence& out) {
   if (s.tier < 0) return;
   out.residencies[s.left].to = -1;

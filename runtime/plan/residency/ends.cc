@@ -7,7 +7,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kCopyRounding = 1e-9;  // of the copies after: more than their sums can be off
+constexpr double kCopyRounding = 1e-9;  // of the copies at the end: more than the error of their sums
 
 double copy_seconds(const Link& link, int64_t bytes, double bytes_per_second) {
   return bytes > 0 ? link.latency_seconds + static_cast<double>(bytes) / bytes_per_second : 0;
@@ -29,7 +29,7 @@ Ends::Ends(const Problem& p) {
   index_.emplace(*problem_);
 }
 
-// What an op changes last, or one after it, goes home once that op has ended.
+// A value that this op, or one after it, changes last is copied back to its tier once that op has ended.
 double Ends::find_tail(const Problem& p) {
   const auto uses = home_uses(p);
   std::vector<bool> seen(p.values.size(), false);
@@ -56,7 +56,7 @@ double Ends::find_tail(const Problem& p) {
   return tail;
 }
 
-// All that an op and those before it read for the first time has come in by then.
+// By the start of an op, all that it and the ops before it read for the first time has been copied in.
 double Ends::find_earliest(const Problem& p) {
   const auto uses = home_uses(p);
   std::vector<bool> seen(p.values.size(), false);

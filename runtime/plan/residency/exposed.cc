@@ -10,7 +10,7 @@ std::vector<double> exposed_seconds(const Problem& p) {
   const std::vector<std::vector<HomeUse>> uses = home_uses(p);
   const size_t ops = p.ops.size();
   std::vector<double> exposed(p.values.size(), 0);
-  // Each link's copies so far, in the order of the ops that need them, and by how much those are late for all.
+  // The copies of each link so far, in the order of the ops that need them, and by how much they delay the ops.
   struct Way {
     std::vector<double> busy;
     std::vector<bool> seen;

@@ -1,4 +1,4 @@
-// Copies that no op hides: of what the first ops read and the last ones change.
+// Copies that no op hides: of what the first ops read and of what the last ops change.
 #pragma once
 #include <vector>
 
@@ -6,8 +6,9 @@
 
 namespace cairn::plan {
 
-// Per value: seconds that a plan in which everything lives in its tier takes longer because this comes first, before ops can hide it,
-// or goes last. Of copies as early, and as late, as a link allows, and of forward and backward as they are: no op runs again.
+// Per value: the seconds that a plan takes longer because this value is copied first, before ops can hide the copy,
+// or last. Everything lives in its tier; copies run as early, and as late, as a link allows; forward and backward run
+// as they are, with no op run again.
 std::vector<double> exposed_seconds(const Problem& resolved);
 
 }  // namespace cairn::plan

@@ -18,17 +18,19 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kNone = 1e-6;  // shares of values that are none
-// A plan of a small problem is compared with those for budgets on a ladder below, each so many times the one before, as more
-// memory is not to be slower.
-constexpr double kRung = 1.0625, kFineRung = 1.015625;  // the finer one of few ops
-constexpr size_t kMostRungs = 8;                        // below one budget
-constexpr int kIdleRungs = 3;                           // in a row, of more than a few ops
-// Of a copy, that no op hides, and of all seconds, for what is copied to stay before all else.
+constexpr double kNone = 1e-6;  // lower shares of values count as zero
+// A plan of a small problem is compared with those for lower budgets, so that more memory is never slower. Each of
+// these budgets is a constant factor below the one before.
+constexpr double kRung = 1.0625, kFineRung = 1.015625;  // the finer factor is for problems of few ops
+constexpr size_t kMostRungs = 8;                        // budgets tried below one budget
+constexpr int kIdleRungs = 3;                           // in a row without a gain, of more than a few ops
+// A copy is exposed if no op hides so large a share of it. Exposed values are kept first if they take this share of
+// all seconds.
 constexpr double kExposed = 0.5, kWorthALead = 0.005;
-constexpr size_t kMostTurns = 6;        // orders beside the one of the bound's program
-constexpr size_t kFewValues = 10;       // that may stay: more are not turned
-constexpr int kSmallerWhereTight = 64;  // budgets tried below the smallest plan, where a tier is tight
+constexpr size_t kMostTurns = 6;   // orders besides the one of the bound's program
+constexpr size_t kFewValues = 10;  // that may be kept: for more, no other orders are tried
+// Where a tier has little room: so many budgets below the smallest plan are tried.
+constexpr int kSmallerWhereTight = 64;
 constexpr size_t kMostPlacements = 96;  // of small problems, kept from one budget to the next
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
@@ -55,7 +57,7 @@ int64_t most_alive(const Problem& resolved, const Plan& plan) {
   return most;
 }
 
-// Of what there is beside what lives there.
+// Whether a tier, without the values that live there, is too small for all other values together.
 bool a_tier_is_tight(const Problem& p) {
   int64_t made = 0;
   std::vector<int64_t> room;
@@ -80,7 +82,7 @@ HomeSolver::HomeSolver(const Problem& p, int threads)
     : p_(p),
       threads_(threads),
       resolved_(resolve_homes(p, std::vector<bool>(p.values.size(), true))),
-      all_away_(with_links(without_homes(resolved_), p.links)),  // what stays takes no room in a tier
+      all_away_(with_links(without_homes(resolved_), p.links)),  // what is kept takes no room in a tier
       index_(all_away_),
       homes_(home_reads(p)),
       ends_(p) {
@@ -108,7 +110,7 @@ HomeSolver::HomeSolver(const Problem& p, int threads)
   };
   std::stable_sort(dearest.begin(), dearest.end(),
                    [&](int32_t a, int32_t b) { return seconds_per_byte(a) > seconds_per_byte(b); });
-  // Where a tier has no room for all, the dearest ones stay.
+  // If a tier has no room for all its values, the most expensive ones to fetch are kept.
   fits_.assign(p.values.size(), true);
   for (size_t k = dearest.size(); k-- > 0;) {
     const int32_t v = dearest[k];
@@ -122,9 +124,9 @@ HomeSolver::HomeSolver(const Problem& p, int threads)
 
 HomeSolver::~HomeSolver() = default;
 
-// The orders in which values stay: the one of the bound's program, after what no op hides; of few ops, also those that begin
-// with one value or the other,
-// which are all sets of three values and most of four. More values make up for one another.
+// The orders in which values are kept. The first is that of the bound's program, after the values whose copies no op
+// hides. For few ops, other orders begin with one value or another. These cover all sets of three values and most of
+// four; more values make up for one another.
 std::vector<HomeSolver::Order> HomeSolver::orders_for(int64_t budget_bytes) const {
   std::vector<Order> orders = {exposed_first(order_by_bound(budget_bytes))};
   const size_t count = dearest_.size(),
@@ -138,8 +140,8 @@ std::vector<HomeSolver::Order> HomeSolver::orders_for(int64_t budget_bytes) cons
   return orders;
 }
 
-// Values of one kind stay in such numbers as the bound's program has them on the device where backward begins: then those of
-// all kinds do as they do there, however many stay. Behind them what the program has none of.
+// In the bound's program, a share of the values of each kind is on the device where backward begins. The order keeps
+// these shares, however many values are kept. The values that the program keeps none of come last.
 HomeSolver::Order HomeSolver::order_by_bound(int64_t budget_bytes) const {
   const std::vector<double> here = shares_here(all_away_, index_, budget_bytes, homes_);
   std::vector<double> share(p_.values.size(), -1);
@@ -161,8 +163,8 @@ HomeSolver::Order HomeSolver::order_by_bound(int64_t budget_bytes) const {
   return order;
 }
 
-// The bound knows of one program point what crosses before and after it: not that the first copies and the last ones have no ops to
-// hide after.
+// The bound counts what crosses before and after one program point. It does not include that the first and last
+// copies have no ops that hide them.
 HomeSolver::Order HomeSolver::exposed_first(Order order) const {
   const std::vector<double> exposed = exposed_seconds(resolved_);
   const auto stays = [&](int32_t v) {
@@ -174,7 +176,7 @@ HomeSolver::Order HomeSolver::exposed_first(Order order) const {
   return order;
 }
 
-// The first ones of the order stay.
+// The placement that keeps the first values of the order, so many as `stay` says.
 Placement& HomeSolver::placed(const Order& order, size_t stay) {
   std::vector<bool> away = fits_;
   for (size_t k = 0; k < stay; ++k) away[order[k]] = false;
@@ -184,11 +186,11 @@ Placement& HomeSolver::placed(const Order& order, size_t stay) {
 }
 
 std::optional<Plan> HomeSolver::solve(int64_t budget_bytes, double limit, Effort effort) {
-  // What they answer does not depend on other budgets: kept is what is worth its memory.
+  // A placement answers the same whatever was asked before. Placements are cached as far as that is worth the memory.
   if (is_small() ? placed_.size() > kMostPlacements : placed_for_ != budget_bytes) placed_.clear();
   placed_for_ = budget_bytes;
   std::optional<Found> best = search(budget_bytes, limit, effort);
-  // A quick search asks which problem is the best, not how fast it can be.
+  // A quick search only ranks problems; it does not need the fastest plan.
   if (is_small() && effort == Effort::kWhole && budget_bytes > 0 &&
       (best || limit < std::numeric_limits<double>::infinity()))
     climb_down(best, limit, budget_bytes);
@@ -196,7 +198,7 @@ std::optional<Plan> HomeSolver::solve(int64_t budget_bytes, double limit, Effort
   return finish(*best->placement, std::move(best->plan), budget_bytes);
 }
 
-// Replaces what was found, or nothing, by something faster for a smaller budget.
+// Looks for a faster plan at smaller budgets. Such a plan replaces `best`, which may be empty.
 void HomeSolver::climb_down(std::optional<Found>& best, double limit, int64_t budget_bytes) {
   const bool tiny = p_.ops.size() <= kTinyProblem;
   int idle = 0;
@@ -210,7 +212,7 @@ void HomeSolver::climb_down(std::optional<Found>& best, double limit, int64_t bu
   }
 }
 
-// The same for all budgets, the largest first.
+// Smaller budgets, the largest first. They are the same numbers for every budget.
 std::vector<int64_t> HomeSolver::rungs_below(int64_t budget_bytes) {
   std::vector<int64_t> rungs;
   const double step = p_.ops.size() <= kTinyProblem ? kFineRung : kRung;
@@ -259,7 +261,8 @@ Plan HomeSolver::smallest() {
   // Every value fetched for each use.
   const Plan plan = at.smallest_without();
   Plan lowest = finish(at, at.stalled(plan), plan.arena_bytes);
-  // Where a tier has no room for all that could be sent there, too, what stays may make room for more than it takes.
+  // Where a tier has no room for all that could be offloaded, a value kept on the device may free more memory than it
+  // takes.
   if (!is_small() || !a_tier_is_tight(p_)) return lowest;
   const int64_t least = least_bytes(all_away_, index_);
   int64_t step = 1;
@@ -308,7 +311,7 @@ Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) {
   plan.gap = plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   for (Step& step : plan.steps) {
     if (step.kind != StepKind::kRun) continue;
-    std::vector<int64_t> offsets;  // of what stays, too
+    std::vector<int64_t> offsets;  // of values kept on the device, too
     size_t next = 0;
     for (const int32_t v : p_.ops[step.index].outputs)
       offsets.push_back(p_.values[v].home >= 0 && at.resolved().values[v].persistent ? -1
@@ -317,7 +320,7 @@ Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) {
   }
   std::vector<int> fetched(p_.values.size(), 0), sent(p_.values.size(), 0);
   struct Seen {
-    int32_t first = -1, last = -1;  // steps of the value that are no runs
+    int32_t first = -1, last = -1;  // steps of the value that are not runs
     int64_t offset = -1;
   };
   std::vector<Seen> seen(p_.values.size());

@@ -1,5 +1,5 @@
-// Plans of problems with values that may live in tiers. It chooses which of them stay on the device, has the search plan the others, and
-// puts the copies in.
+// Plans for problems with values that may live in tiers. It chooses which of them are kept on the device, lets the
+// search plan the other values, and inserts the copies.
 #pragma once
 #include <limits>
 #include <map>
@@ -22,15 +22,17 @@ class HomeSolver {
   HomeSolver(const HomeSolver&) = delete;
   HomeSolver& operator=(const HomeSolver&) = delete;
 
-  // budget_bytes 0: no limit. limit: seconds, with what living in a tier costs, that are known to be possible: a slower plan is
-  // not looked for. Nothing if no plan fits, or none below the limit is found. Plans do not depend on what was asked before.
+  // budget_bytes 0: no limit. limit: seconds, home_seconds included, that are known to be possible: no slower plan is
+  // looked for. Returns nothing if no plan fits, or if none below the limit is found. Plans do not depend on earlier
+  // calls.
   std::optional<Plan> solve(int64_t budget_bytes, double limit, Effort);
-  // No plan of any placement is faster, with what living in a tier costs. enough: a bound of so much is not raised any further.
+  // A lower bound on the seconds, home_seconds included, over all placements. enough: a bound of so much is not
+  // raised any further.
   double least_seconds(int64_t budget_bytes, double enough = std::numeric_limits<double>::infinity());
-  // Where no op begins before its time (`earliest`, seconds per op, never falling). home_costs: with what living in a tier costs, which
-  // may pass before the first op.
+  // The same where no op begins before its time. earliest: these times in seconds, per op, never falling. home_costs:
+  // include home_seconds, which may pass before the first op.
   double least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest, bool home_costs);
-  // With the lowest arena: everything that may live in a tier lives there.
+  // The plan with the lowest arena: everything that may live in a tier lives there.
   Plan smallest();
 
  private:
@@ -38,7 +40,7 @@ class HomeSolver {
   struct Found {
     const Placement* placement;
     Plan plan;
-    double seconds;  // with what living in a tier costs
+    double seconds;  // home_seconds included
   };
 
   bool is_small() const { return p_.ops.size() <= kSmallProblem; }
@@ -54,21 +56,22 @@ class HomeSolver {
 
   const Problem& p_;
   const int threads_;
-  const Problem resolved_;  // everything that may live in their tier does
-  const Problem all_away_;  // and is no value of its own
+  const Problem resolved_;  // everything that may live in its tier lives there
+  const Problem all_away_;  // the same without these values
   const Index index_;
   const HomeReads homes_;
   const Ends ends_;
-  Order dearest_;               // values that may stay, those first that are dearest to fetch for their bytes
-  std::vector<bool> fits_;      // per value: its tier has room for it, beside those before it
-  std::vector<bool> may_stay_;  // per value: it lives in its tier, or on the device
-  std::map<std::vector<bool>, std::unique_ptr<Placement>> placed_;  // by which values live in their tier
-  int64_t placed_for_ = -1;                                         // budget, of a large problem
+  Order dearest_;               // values that may be kept, by falling cost of fetching per byte
+  std::vector<bool> fits_;      // per value: its tier has room for it and for those before it
+  std::vector<bool> may_stay_;  // per value: the plan may choose its tier or the device
+  // By which values live in their tier.
+  std::map<std::vector<bool>, std::unique_ptr<Placement>> placed_;
+  int64_t placed_for_ = -1;  // budget that placed_ is for, of a large problem
   struct Least {
     double seconds = 0;
-    bool raised = false;  // as far as it goes; else to what was enough once
+    bool raised = false;  // as far as possible; else up to an earlier `enough`
   };
-  std::map<int64_t, Least> least_seconds_;  // by budget
+  std::map<int64_t, Least> least_seconds_;  // bounds by budget
 };
 
 }  // namespace cairn::plan

@@ -8,8 +8,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kUneven = 5e-4;  // of the seconds: so far from a convex curve are plans that searches find
-constexpr double kCarries = 4;    // times the distance of two tries: so far their line is followed
+// Share of the seconds by which plans that searches find deviate from a convex curve.
+constexpr double kUneven = 5e-4;
+constexpr double kCarries = 4;  // a line through two tries is used up to so many times their distance
 
 }  // namespace
 
@@ -27,7 +28,7 @@ double Outlook::least(size_t bytes) const {
   const auto above = tried_.upper_bound(bytes);
   if (above != tried_.begin() && above != tried_.end())
     least = std::min(above->second.without, std::prev(above)->second.without);
-  // A line through two tries close together does not carry far: then the second one is further away.
+  // Two tries close together say little about the slope further on: then the line goes through a more distant one.
   const auto line = [&](auto next, auto end) {
     if (next == end) return;
     const auto x = [](size_t n) { return static_cast<double>(n); };

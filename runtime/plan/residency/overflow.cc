@@ -9,8 +9,8 @@ namespace cairn::plan {
 void reserve_overflow(const Problem& p, const Plan& with, const std::vector<int32_t>& from,
                       int64_t budget_bytes, std::vector<int64_t>& reserved_bytes) {
   struct Block {
-    int32_t since = -1;  // step; -1: not on the device
-    int64_t end = 0;     // of its bytes
+    int32_t since = -1;  // the step of its fetch or run; -1: not on the device
+    int64_t end = 0;     // end of its bytes in the arena
   };
   std::vector<Block> blocks(p.values.size());
   std::vector<int64_t> over(reserved_bytes.size(), 0);

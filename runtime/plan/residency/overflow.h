@@ -1,4 +1,5 @@
-// The offsets of a plan with copies may end above the budget. Only at those steps copies have to leave more room.
+// The offsets of a plan with copies may end above the budget. Where they do, and only there, copies have to leave
+// more room.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace cairn::plan {
 
-// Raises reserved_bytes, per step of the plan without copies, by what ends above the budget there. from: per step of the plan
-// with them, as Streamed::from.
+// Raises reserved_bytes by what ends above the budget. reserved_bytes: per step of the plan without copies. from: per
+// step of the plan with them, as Streamed::from.
 void reserve_overflow(const Problem& resolved, const Plan& with, const std::vector<int32_t>& from,
                       int64_t budget_bytes, std::vector<int64_t>& reserved_bytes);
 

@@ -11,7 +11,7 @@
 namespace cairn::plan {
 namespace {
 
-// Most bytes of copies held at once, per link, of values that have no home.
+// Per link: most bytes of copies held at once, without those of tier-resident values.
 std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps) {
   std::vector<int64_t> bytes(p.links.size(), 0), most(p.links.size(), 0);
   for (const Step& step : steps) {
@@ -26,10 +26,10 @@ std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps
 
 constexpr double kAtTheBound = 1e-3;    // gaps to the bound that no search would close
 constexpr double kNearTheBound = 1e-2;  // of many ops: gaps of which long searches close little
-constexpr int kStreamLayouts = 4;       // tries to make what is streamed fit, each with less room for copies
-constexpr int kSmallLayouts = 16;       // of few ops, where each takes little
+constexpr int kStreamLayouts = 4;       // attempts to make the copies fit, each with less room for them
+constexpr int kSmallLayouts = 16;       // the same for few ops, where an attempt takes little
 constexpr int64_t kStreamLayoutPart = 128;
-constexpr int kCloseLayouts = 2;  // tries before those that leave room only where something does not fit
+constexpr int kCloseLayouts = 2;  // the first attempts, which leave room only where something does not fit
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Placement::Placement(const Problem& p, const std::vector<bool>& away, int thread
     if (value.at_home()) home_seconds_ += value.home_seconds;
 }
 
-// With the links as they are while nothing that lives in its tier uses them.
+// With the full rates of the links, as if no tier-resident value used them.
 double Placement::least_seconds(int64_t budget_bytes) {
   std::swap(without_.links, links_);
   const double bound = rough_bound_seconds(without_, index_without_, budget_bytes);
@@ -56,8 +56,8 @@ double Placement::least_seconds(int64_t budget_bytes) {
   return std::max(bound, link_seconds_);
 }
 
-// Ops that read what was changed do not run again in the next try. That holds for this question only, as another one's plans
-// may never have run them again.
+// If a plan runs an op again that reads a changed value, that op may not run again in the next attempt. That holds
+// for this question only: the plans of other questions may never run it again.
 template <class Ask>
 std::optional<Plan> Placement::without_stale_runs(Ask ask) {
   std::optional<Problem> forbidding;
@@ -78,11 +78,12 @@ std::optional<Plan> Placement::plan_without(int64_t budget_bytes, Effort effort)
     });
   };
   if (effort == Effort::kQuick) return with(Effort::kQuick);
-  const bool tiny = without_.ops.size() <= kTinyProblem;  // as trials ask
+  const bool tiny = without_.ops.size() <= kTinyProblem;  // the limit that Trials uses, too
   std::optional<Plan> plan = with(tiny ? Effort::kQuick : Effort::kRough);
   if (effort == Effort::kRough || (plan && plan->gap <= (tiny ? kAtTheBound : kNearTheBound))) return plan;
   if ((plan = with(Effort::kWhole))) return plan;
-  // Where a policy wants runs again that may not be, plans without those may need less memory, and are not asked for above.
+  // A policy may want such ops to run again. Without these runs a plan may need less memory than the question above
+  // assumed.
   Plan least = smallest_without();
   if (budget_bytes == 0 || least.arena_bytes <= budget_bytes) plan = std::move(least);
   return plan;
@@ -123,7 +124,7 @@ Placement::Copies Placement::fitted(const Plan& plan, Streamed s, int64_t budget
       reserve_overflow(resolved_, with, s.from, budget, how.reserved_bytes);
       continue;
     }
-    // What little less leaves as it is, more may change.
+    // A small reduction may change nothing where a larger one does.
     how.capacity_bytes -= with.arena_bytes - budget + (round - close) * (budget / kStreamLayoutPart);
   }
   return {};
@@ -149,7 +150,7 @@ Plan Placement::stalled(const Plan& plan) const {
 void Placement::put_into_workspaces(const Plan& plan, Plan& with) const {
   const auto uses = home_uses(resolved_);
   std::vector<int64_t> place(resolved_.values.size(), -1);
-  size_t next = 0;  // of the plan's steps
+  size_t next = 0;  // the next step of the plan
   const auto copies_home = [&](const Step& s) {
     return s.kind != StepKind::kRun && with.home_offsets[s.index] >= 0;
   };
@@ -157,7 +158,7 @@ void Placement::put_into_workspaces(const Plan& plan, Plan& with) const {
     Step& step = with.steps[s];
     if (copies_home(step)) {
       if (step.kind != StepKind::kIn) continue;
-      // The next run is the one that it is for.
+      // The next run of the plan is the one that the copy is for.
       size_t run = next;
       while (plan.steps[run].kind != StepKind::kRun) ++run;
       int64_t offset = plan.steps[run].offset + resolved_.ops[plan.steps[run].index].workspace_bytes;
@@ -181,7 +182,7 @@ void Placement::put_into_workspaces(const Plan& plan, Plan& with) const {
     }
     const std::vector<int32_t>& outputs = resolved_.ops[step.index].outputs;
     step.offsets.assign(outputs.size(), -1);
-    size_t plain = 0;  // outputs that the plan without values that live in tiers has, too
+    size_t plain = 0;  // position among the outputs without those that live in tiers
     for (size_t k = 0; k < outputs.size(); ++k)
       step.offsets[k] = with.home_offsets[outputs[k]] >= 0 ? place[outputs[k]] : from.offsets[plain++];
   }

@@ -41,7 +41,7 @@ Problem resolve_homes(const Problem& p, const std::vector<bool>& away) {
       value.home_seconds = 0;
     }
   }
-  // What stays is changed where it is.
+  // A value that is kept on the device is changed in place.
   for (Op& op : resolved.ops)
     for (size_t k = op.outputs.size(); k-- > 0;) {
       const int32_t v = op.outputs[k];
@@ -121,7 +121,7 @@ HomeReads home_reads(const Problem& p) {
           {static_cast<int32_t>(i), use.reads, use.changes});
     }
   for (size_t i = p.ops.size(); i-- > 0;) {
-    // What the op itself uses is on the device then, and counted as its workspace.
+    // A value that the op itself uses is on the device then, and counted as its workspace.
     std::vector<int32_t> used = p.ops[i].inputs;
     used.insert(used.end(), p.ops[i].outputs.begin(), p.ops[i].outputs.end());
     std::sort(used.begin(), used.end());
@@ -129,7 +129,7 @@ HomeReads home_reads(const Problem& p) {
     for (size_t link = 0; link < p.links.size(); ++link) reads.after[link][i] = bytes[link];
     for (const int32_t v : used)
       if (p.values[v].home >= 0 && read[v]) reads.after[p.values[v].home][i] -= p.values[v].bytes;
-    // Written over: what it was before is not needed.
+    // If an op writes over a value, the bytes before are not needed.
     for (const int32_t v : p.ops[i].outputs)
       if (p.values[v].home >= 0 && read[v]) {
         read[v] = false;

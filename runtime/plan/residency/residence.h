@@ -1,5 +1,5 @@
-// Turns a problem with values that may live in tiers into one without. On the device such a value needs only room at every op that uses
-// it, which becomes a part of the op's workspace.
+// Turns a problem with values that may live in tiers into one without. Such a value needs memory on the device only
+// while an op uses it. So it becomes a part of that op's workspace.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,15 +11,15 @@ namespace cairn::plan {
 
 bool has_homes(const Problem&);
 
-// Fresh values that may stay, and are not `away`, as values without a home that the last op reads. away: per value, whether it lives
-// in its tier; where it has no choice, that is not looked at.
+// The problem with fresh values that may be kept, and are not `away`, as ordinary values that the last op reads.
+// away: per value, whether it lives in its tier; ignored for a value without that choice.
 Problem stay_fresh(const Problem&, const std::vector<bool>& away);
 
-// The problem with every choice made. A value that stays on the device becomes an input of the ops that change it. A fresh one stays an
-// output.
+// The problem with every choice made. A value that is kept on the device becomes an input of the ops that change it.
+// A fresh one remains an output.
 Problem resolve_homes(const Problem&, const std::vector<bool>& away);
 
-// An op's use of a value that lives in its tier.
+// An op's use of a tier-resident value.
 struct HomeUse {
   int32_t value;
   bool reads, changes;
@@ -27,11 +27,12 @@ struct HomeUse {
 // Per op of a resolved problem, each value once.
 std::vector<std::vector<HomeUse>> home_uses(const Problem& resolved);
 
-// The same values, ops and links, but for values that live in their tier: no op uses them, they have no bytes, and each
-// op's workspace has room for those it uses. Tiers have room for what does not live there.
+// The same values, ops and links, except for tier-resident values: no op uses them, they have no bytes, and the
+// workspace of each op includes those it uses. Tiers have room for other values only where no tier-resident value
+// lies.
 Problem without_homes(const Problem& resolved);
 
-// What the lower bound has to know about values that may live in their tier.
+// The uses of values that may live in their tier, as the lower bound needs them.
 HomeReads home_reads(const Problem&);
 
 }  // namespace cairn::plan

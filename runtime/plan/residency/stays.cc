@@ -14,7 +14,7 @@ void take(std::vector<int64_t>& alive, int32_t begin, int32_t end, int64_t bytes
   for (int32_t s = begin; s < end; ++s) alive[at(s)] += bytes;
 }
 
-// The last step that begins no later.
+// The last step that begins no later than `time`.
 int32_t step_at(const std::vector<double>& start, double time, int32_t before) {
   const auto found = std::upper_bound(start.begin(), start.begin() + before + 1, time);
   return found == start.begin() ? 0 : static_cast<int32_t>(found - start.begin()) - 1;
@@ -29,18 +29,18 @@ Stays::Stays(const Problem& p, const Plan& plan, int64_t capacity_bytes, std::ve
       reserved_(std::move(reserved_bytes)),
       uses_(home_uses(p)),
       retimed_(p.values.size(), false) {
-  // Where policies send values away, they say when; without room for more than each op needs, the plan does.
+  // Where policies offload values, or there is no room for more than each op needs, copies keep the plan's own times.
   const bool free =
       capacity_bytes > 0 && std::none_of(p.regions.begin(), p.regions.end(),
                                          [](const Region& r) { return r.policy == Policy::kOffload; });
   if (free) {
-    std::vector<int32_t> tier(p.values.size(), -1);  // -2: several
+    std::vector<int32_t> tier(p.values.size(), -1);  // -2: several tiers
     for (const Step& step : plan.steps) {
       if (step.kind != StepKind::kOut && step.kind != StepKind::kIn) continue;
       int32_t& known = tier[at(step.index)];
       known = known == -1 || known == step.tier ? step.tier : -2;
     }
-    // A stay has one link: what is sent to one tier and then to another keeps the steps that it has.
+    // A residency has one link. A value that is offloaded to several tiers keeps its steps.
     for (const Step& step : plan.steps)
       if (step.kind == StepKind::kOut && tier[at(step.index)] >= 0) retimed_[at(step.index)] = true;
   }
@@ -70,7 +70,8 @@ void Stays::find_homes() {
   }
 }
 
-// A value goes out as soon as it is made. What is fetched again without having been sent is in its tier still.
+// An offloaded value is copied out as soon as it is made. If it is fetched again without having been copied out, it
+// is still in its tier.
 void Stays::find_copied() {
   std::vector<int32_t> open(p_.values.size(), -1), tier(p_.values.size(), -1);
   std::vector<uint8_t> coming(p_.values.size(), 0);
@@ -102,7 +103,7 @@ void Stays::find_copied() {
         stays_[at(open[at(v)])].last = s;
       }
   }
-  // What does not come back need not go.
+  // A value that is never fetched again need not be copied out.
   std::vector<uint8_t> back(p_.values.size(), 0);
   for (size_t i = stays_.size(); i-- > 0;) {
     Stay& stay = stays_[i];
@@ -112,7 +113,7 @@ void Stays::find_copied() {
   }
 }
 
-// Bytes alive at each step, with what its op uses of what lives in its tier.
+// Bytes alive at each step, with the tier-resident values that its op uses.
 void Stays::memory() {
   std::vector<uint8_t> here(p_.values.size(), 0);
   int64_t alive = p_.persistent_bytes();
@@ -170,7 +171,7 @@ size_t Stays::keep_between_uses(double keep_seconds) {
     take(base_, begin, end, more);
     joined[gap.after] = 1;
   }
-  std::vector<size_t> head(stays_.size());  // of the stay that each is part of
+  std::vector<size_t> head(stays_.size());  // the residency that each is merged into
   std::iota(head.begin(), head.end(), size_t{0});
   std::fill(last.begin(), last.end(), -1);
   for (size_t i = 0; i < stays_.size(); ++i) {
@@ -179,7 +180,7 @@ size_t Stays::keep_between_uses(double keep_seconds) {
       head[i] = head[at(last[at(stay.value)])];
       Stay& whole = stays_[head[i]];
       whole.last = stay.last;
-      // A value without a home that has not left need not be sent for what is now one stay.
+      // An ordinary value that has not left the device need not be copied out for what is now one residency.
       whole.changed = retimed_[at(stay.value)] ? stay.changed : std::max(whole.changed, stay.changed);
       if (whole.link < 0) whole.link = stay.link;
     }
@@ -199,13 +200,14 @@ double Stays::copy_seconds(const Stay& stay) const {
          static_cast<double>(bytes(stay)) / (link.in_bytes_per_second * link.busy_rate_factor);
 }
 
-// As late as hides the copies, as early as there is room, and not before the link is free: a fetch that only stands in the
-// queue takes room for nothing. The first time compute is taken never to wait and copies to be alone; then both are as the
-// simulation before had them, with the other direction busy, and what is on its way out has its room.
+// A fetch starts late enough to take no memory in vain, early enough to hide the copies, as far as there is room, and
+// not before the link is free: a fetch that only waits in the queue takes memory for nothing. The first time, compute
+// is assumed never to wait and copies to run alone. Later, both are as the last simulation had them, with the other
+// direction busy, and values being copied out have their memory.
 bool Stays::place_fetches(const StreamTimes* last) {
   bool moved = false;
   alive_ = base_;
-  std::vector<int64_t> planned = base_;  // and what is on its way out
+  std::vector<int64_t> planned = base_;  // with values that are being copied out
   const std::vector<double>& start = last ? last->start : start_;
   const auto steps = static_cast<int32_t>(plan_.steps.size());
   if (last)
@@ -213,7 +215,7 @@ bool Stays::place_fetches(const StreamTimes* last) {
       for (int32_t s = stays_[i].last + 1;
            stays_[i].changed >= 0 && s < steps && start[at(s)] < last->gone[i]; ++s)
         planned[at(s)] += bytes(stays_[i]);
-  std::vector<int32_t> before(p_.values.size(), -1);  // the stay before
+  std::vector<int32_t> before(p_.values.size(), -1);  // the residency before
   std::vector<std::vector<int32_t>> by_link(p_.links.size());
   std::vector<int32_t> earliest(stays_.size(), 0);
   for (size_t i = 0; i < stays_.size(); ++i) {
@@ -236,7 +238,7 @@ bool Stays::place_fetches(const StreamTimes* last) {
       free_until = std::min(free_until, start[at(stay.first)]) - slower * copy_seconds(stay);
       wanted[k] = step_at(start, free_until, stay.first);
     }
-    double done = 0, late = 0;  // the link is free from then on; compute has waited for so long
+    double done = 0, late = 0;  // done: when the link is free; late: how long compute has waited
     for (size_t k = 0; k < list.size(); ++k) {
       Stay& stay = stays_[at(list[k])];
       int32_t from = std::max({wanted[k], earliest[at(list[k])], step_at(start, done - late, stay.first)});

@@ -1,4 +1,5 @@
-// The stretches of time for which values that come and go over links are on the device, and when their copies begin.
+// The residencies of values that are copied over links: the steps in which each is on the device, and when its copies
+// begin.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,37 +9,40 @@
 
 namespace cairn::plan {
 
-// Steps are those of the plan without values that live in tiers; first and last are the runs that use the value.
+// One residency of a value. Steps are those of the plan without tier-resident values. first, last: the runs that use
+// the value.
 struct Stay {
   int32_t value, link;
   int32_t first, last;
-  bool fetched;          // its first use reads what comes in
-  int32_t changed = -1;  // the last run that changes it: it goes out after that; -1: it need not
-  int32_t issue = -1;    // the step that its fetch starts before
+  bool fetched;          // its first use reads the fetched value
+  int32_t changed = -1;  // the last run that changes it: it is copied out after that; -1: none
+  int32_t issue = -1;    // its fetch starts before this step
 };
 
-// What one simulation of all steps tells the next.
+// The times that one simulation of all steps passes to the next one.
 struct StreamTimes {
-  std::vector<double> start;  // per step of the plan without values that live in tiers, and the end
-  std::vector<double> gone;   // per stay: the end of its copy out
+  std::vector<double> start;  // per step of the plan without tier-resident values, and the end
+  std::vector<double> gone;   // per residency: the end of its copy out
 };
 
 class Stays {
  public:
-  // Of the plan's own values those that it sends over a link are among the stays: retimed() says which. reserved_bytes: of the
-  // capacity, per step of the plan; empty: none.
+  // Of the plan's own values, some that it offloads are among the residencies: retimed() says which. reserved_bytes:
+  // subtracted from the capacity, per step of the plan; empty: none.
   Stays(const Problem& resolved, const Plan&, int64_t capacity_bytes,
         std::vector<int64_t> reserved_bytes = {});
 
-  // Two uses that are no further apart have the value on the device in between, where there is room: the shortest gaps
-  // first, as they take the least memory for the same bytes saved on the link. Returns the number of gaps.
+  // Keeps values on the device between two uses that are no further apart than this, where there is room. The
+  // shortest gaps come first, as they take the least memory for the same bytes saved on the link. Returns the number
+  // of gaps.
   size_t keep_between_uses(double keep_seconds);
-  // last: of the simulation before, if there was one. False if every fetch is where it was.
+  // Chooses when each fetch starts. last: the times of the simulation before, if there was one. False if every fetch
+  // is where it was.
   bool place_fetches(const StreamTimes* last);
 
   const std::vector<Stay>& all() const { return stays_; }
   bool retimed(int32_t value) const { return retimed_[static_cast<size_t>(value)]; }
-  // Per step: bytes alive with fetched values, without what is on its way out.
+  // Per step: bytes alive, fetched values included, without values that are being copied out.
   const std::vector<int64_t>& alive() const { return alive_; }
   // Bytes that may be alive at a step.
   int64_t room(int32_t s) const {
@@ -58,11 +62,11 @@ class Stays {
   const Plan& plan_;
   const int64_t capacity_;
   const std::vector<int64_t> reserved_;
-  const std::vector<std::vector<HomeUse>> uses_;  // per op
+  const std::vector<std::vector<HomeUse>> uses_;  // per op: its uses of tier-resident values
   std::vector<bool> retimed_;
   std::vector<double> start_;          // per step, if no value is waited for, and the end
   std::vector<int64_t> base_, alive_;  // per step: without and with what is fetched ahead
-  std::vector<Stay> stays_;            // by their first use
+  std::vector<Stay> stays_;            // in the order of their first use
 };
 
 }  // namespace cairn::plan

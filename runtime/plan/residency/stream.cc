@@ -10,7 +10,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kSimulations = 4;  // simulations, each placed by what the one before it found
+constexpr int kSimulations = 4;  // each places its fetches by the times of the one before
 
 class Streamer {
  public:
@@ -41,16 +41,16 @@ class Streamer {
  private:
   struct State {
     int32_t out = -1, in = -1, activation = -1;  // numbers of copies in their queues
-    StepKind way = StepKind::kOut;               // of the activation's copy
+    StepKind way = StepKind::kOut;               // direction of the activation's copy
     int32_t tier = -1;
-    double expected = 0;  // end of the copy out
+    double expected = 0;  // expected end of the copy out
   };
 
   int64_t bytes(int32_t v) const { return p_.values[at(v)].bytes; }
   int32_t steps() const { return static_cast<int32_t>(plan_.steps.size()); }
   bool is_run(int32_t s) const { return plan_.steps[at(s)].kind == StepKind::kRun; }
 
-  // ---- the steps, with what really happens on the lanes
+  // ---- the steps, as they happen on the lanes
 
   Step& add(const Step& step) {
     out_.from.push_back(step_);
@@ -75,7 +75,7 @@ class Streamer {
     leaving.erase(leaving.begin() + static_cast<std::ptrdiff_t>(k));
     let_go(v);
   }
-  // The one whose copy is likely to end first: of each link's the oldest.
+  // Frees the value whose copy out is likely to end first: the oldest of each link.
   void let_go_first() {
     std::vector<int32_t>* first = nullptr;
     for (auto& leaving : leaving_)
@@ -97,7 +97,7 @@ class Streamer {
     state_[at(v)].in = lanes_[at(stay.link)].issue(Lanes::kIn, bytes(v), now_);
   }
 
-  // A step of the plan without values that live in tiers that is no run.
+  // Passes on a step of the plan without tier-resident values that is not a run.
   void activation(const Step& step) {
     if (stays_.retimed(step.index)) return;
     add(step);
@@ -199,7 +199,7 @@ class Streamer {
     leaving_[at(stay.link)].push_back(stay.value);
     leaving_bytes_ += bytes(stay.value);
   }
-  // What has gone by now.
+  // Frees the values whose copies out have ended by now.
   void settle() {
     for (Lanes& lanes : lanes_) lanes.advance(now_);
     for (size_t l = 0; l < lanes_.size(); ++l)
@@ -212,14 +212,14 @@ class Streamer {
   const Streaming how_;
   Stays stays_;
   size_t kept_ = 0;
-  std::vector<int32_t> link_;  // per value: its stays'
+  std::vector<int32_t> link_;  // per value: the link of its residencies
   std::vector<State> state_;
   std::vector<Lanes> lanes_;
   std::vector<std::vector<int32_t>> leaving_;  // per link: values past their last use, on their way out
   std::vector<double> free_;                   // per link: when its copies out are likely to have ended
-  std::vector<int32_t> sent_;                  // per stay: the number of its copy out
+  std::vector<int32_t> sent_;                  // per residency: the number of its copy out
   int64_t leaving_bytes_ = 0;
-  int32_t step_ = 0;  // of the plan
+  int32_t step_ = 0;  // the present step of the plan
   double now_ = 0;
   StreamTimes times_;
   Streamed out_;
@@ -234,7 +234,7 @@ Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming
 }
 
 std::vector<int32_t> stale_runs(const Problem& p, const Plan& plan) {
-  // Ops that change such values run once, and all ops first run in their order.
+  // Ops that change a tier-resident value run once, and all ops run in their order the first time.
   std::vector<int32_t> changed_by(p.values.size(), -1);
   std::vector<bool> ran(p.ops.size(), false);
   std::vector<int32_t> stale;

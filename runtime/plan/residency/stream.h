@@ -1,4 +1,4 @@
-// Puts the copies of values that live in their tier into a plan that was made without them. Copies that the plan has already get new
+// Inserts the copies of tier-resident values into a plan that was made without them. The plan's own copies get new
 // times, as both share the links.
 #pragma once
 #include <cstdint>
@@ -9,28 +9,29 @@
 namespace cairn::plan {
 
 struct Streaming {
-  // Bytes that may be alive at once. Mandatory is what each op uses while it runs; beyond it, values are fetched
-  // ahead, kept between two uses, and leave late.
+  // Bytes that may be alive at once. The values that an op uses while it runs are mandatory. The rest serves to fetch
+  // values ahead, to keep them between two uses, and to copy them out late.
   int64_t capacity_bytes = 0;
-  // Two uses that are no further apart have the value on the device in between, where there is room.
+  // Between two uses that are no further apart, the value remains on the device, where there is room.
   double keep_seconds = 0;
-  // Of the capacity, per step of the plan, bytes that only what is mandatory may use; empty: none.
+  // Per step of the plan: bytes of the capacity that only mandatory values may use; empty: none.
   std::vector<int64_t> reserved_bytes = {};
 };
 
-// The plan is of without_homes(resolved). With room for more than each op needs (capacity_bytes > 0), values that the plan
-// sends over a link may stay where there is room for them after all. The steps have no offsets of their own.
+// The plan is of without_homes(resolved). With room for more than each op needs (capacity_bytes > 0), values that the
+// plan offloads may be kept where there is room after all. The steps have no offsets of their own.
 struct Streamed {
   std::vector<Step> steps;
   double seconds = 0;
-  size_t kept = 0;                 // gaps between two uses in which values stay
-  std::vector<int32_t> from = {};  // per step: the plan's step that it is, or comes before
+  size_t kept = 0;                 // gaps between two uses in which values are kept
+  std::vector<int32_t> from = {};  // per step: the plan's step that it is, or that it precedes
 };
-// less: of the same plan and capacity with less to keep, or nullptr. Where no gap more is kept, this is the same.
+// less: the result for the same plan and capacity with a smaller keep_seconds, or nullptr. If no further gap is kept,
+// it is returned as it is.
 Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming&,
                       const Streamed* less = nullptr);
 
-// Ops that the plan runs again after a value that may live in a tier that they read was changed by a later op: it may not.
+// Ops that the plan runs again although they read a value that a later op has changed since. They may not run again.
 std::vector<int32_t> stale_runs(const Problem&, const Plan& plan);
 
 }  // namespace cairn::plan

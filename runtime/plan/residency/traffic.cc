@@ -14,8 +14,9 @@ constexpr double kLeastShare = 0.5;
 
 struct Bytes {
   double in = 0, out = 0;
-  double in_or_stay = 0, out_or_stay = 0;  // of them, what may stay on the device instead
-  double across = 0;                       // used in forward and read in backward
+  // Of these bytes, those of values that may be kept on the device instead.
+  double in_or_stay = 0, out_or_stay = 0;
+  double across = 0;  // used in forward and read in backward
 };
 
 std::vector<Bytes> bytes_by_link(const Problem& p, const std::vector<bool>& may_stay) {
@@ -25,7 +26,7 @@ std::vector<Bytes> bytes_by_link(const Problem& p, const std::vector<bool>& may_
   for (size_t op = 0; op < all_uses.size(); ++op)
     for (const HomeUse& use : all_uses[op]) {
       const auto v = static_cast<size_t>(use.value);
-      // What is written over first need not come in.
+      // A value that is written over first need not come in.
       if (use.reads && !changes[v]) reads[v] = 1;
       if (use.changes) changes[v] = 1;
       if (static_cast<int32_t>(op) < p.backward_begin)
@@ -68,7 +69,7 @@ double least_link_seconds(const Problem& p, int64_t budget_bytes, const std::vec
 }
 
 std::vector<Link> links_beside_homes(const Problem& resolved, const Index& index, std::vector<Link> links) {
-  // By link and part of the step, forward or after it: each value once per part.
+  // By link and part of the step, forward and the rest: each value once per part.
   std::vector<std::array<Bytes, 2>> moved(links.size());
   std::vector<std::array<uint8_t, 2>> here(resolved.values.size(), {0, 0}), sent = here;
   const auto all_uses = home_uses(resolved);
@@ -84,7 +85,8 @@ std::vector<Link> links_beside_homes(const Problem& resolved, const Index& index
       sent[v][part] |= use.changes;
     }
   }
-  // The share of a part in which a direction is free, where it takes `own` seconds already and the other one `other`.
+  // The share of a part in which a direction is free, where it already takes `own` seconds and the other direction
+  // `other`.
   const auto spare = [](double seconds, double own, double other, double slower) {
     const double whole = std::max({seconds, own + slower * other, other + slower * own});
     double free = whole - slower * other - own;

@@ -7,22 +7,23 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
-constexpr int kSearches = 2;       // of very few ops, as a whole, each after quick ones; of others one
-// Trials whose copies would be the fastest, if they only fitted. A quick search asks which form is the best: less of it says
-// that as well.
+constexpr size_t kHomeProbes = 3;  // numbers of values kept that are looked at between two others, per round
+constexpr int kSearches = 2;       // full searches for very few ops, each after quick ones; one for others
+// How many pairs are laid out closely: those whose copies would be the fastest if they fitted. A quick search only
+// ranks problems, so fewer do.
 constexpr size_t kFittedClosely = 4, kFittedQuickly = 1;
-constexpr double kWorthFittingQuickly = 0.02;  // of seconds
-constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
-constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
-constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
+constexpr double kWorthFittingQuickly = 0.02;  // a gain of so large a share of the seconds
+constexpr size_t kFinished = 3;        // of few ops: the best pairs of quick searches that get a full search
+constexpr double kSlowHomes = 0.1;     // of seconds: so far above the estimate is slow
+constexpr double kFarOff = 0.1;        // above the bound, as found by rough searches, which are imprecise
 constexpr double kVeryFar = 1;         // above the bound: a longer search finds more
-constexpr double kNearShares = 0.005;  // of seconds, that other shares may gain
-constexpr double kHopeless = 0.5;      // of seconds: so much slower than the best is left alone
-// Of seconds: what is slow is searched for longer if so close to the best, or to what is known of other problems.
+constexpr double kNearShares = 0.005;  // of seconds, that a neighbouring share may gain
+constexpr double kHopeless = 0.5;      // of seconds: so much slower than the best is not pursued
+// Of seconds: a slow pair is searched for longer if it is so close to the best, or to what is known of other
+// problems.
 constexpr double kSlowNear = 0.01, kSlowNearOther = 0.05;
-constexpr double kVisits = 2;  // a value that lives in its tier comes in so often, as a rule
-// Of the ops' seconds: uses that are so close have the value in between.
+constexpr double kVisits = 2;  // how often a tier-resident value is fetched, as a rule
+// Of the ops' seconds: between uses that are so close the value remains on the device.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
 
 }  // namespace
@@ -35,7 +36,7 @@ void Trials::run_up_to(size_t most, Effort effort) {
   }
   look_at(0);
   look_between(0, most);
-  // A plan of so many would be close to its smallest: slow, and long to search for.
+  // A plan that keeps so many values would be close to its smallest one: slow, and long to search for.
   seen_.insert(most);
   run_roughly();
   const int searches = tiny() ? kSearches : 1;
@@ -56,14 +57,16 @@ void Trials::run_up_to(size_t most, Effort effort) {
   if (!tiny() && limited_ && placed_(0).least_bytes() <= budget_) search_where_all_leave();
 }
 
-// Little above the smallest budget quick searches find something, but it may take many times what there is room for.
+// Keeps no value. A little above the smallest budget, quick searches find plans, but these may be many times slower
+// than the fastest that fits.
 void Trials::search_where_all_leave() {
   const Trial all_leave = opened(0, 0, 1, kUnlimitedSeconds, 0);
   if (best_seconds_ > all_leave.least * (1 + kVeryFar) && attempt_once(all_leave, Effort::kWhole))
     run_roughly();
 }
 
-// Of many ops, what comes nowhere near its bound is searched for longer only if nothing else does, and where that may lead on.
+// Rough searches first. For many ops, a pair far above its bound gets a longer search only if no other pair is
+// better, and only where it may lead to a faster plan.
 void Trials::run_roughly() {
   if (tiny()) return run(Effort::kQuick);
   run(Effort::kRough);
@@ -79,17 +82,17 @@ void Trials::run_roughly() {
   }
 }
 
-// All is tried then, as it takes little.
+// Very few ops: everything is tried, as it takes little time.
 bool Trials::tiny() const { return placed_(0).resolved().ops.size() <= kTinyProblem; }
 
-// Where no seconds are known to be possible, everything may.
+// Without seconds that are known to be possible, every pair may lead on.
 bool Trials::may_lead_on(const Trial& slow) const {
   if (best_seconds_ == kUnlimitedSeconds) return true;
   const double near = best_seconds_ * (1 + (best_ ? kSlowNear : kSlowNearOther));
   return slow.before <= near || slow.seconds <= near;
 }
 
-// By bytes: most values of a model are biases and gains, which hardly matter.
+// Evenly by bytes, not by number: most values of a model are biases and gains, which hardly matter.
 void Trials::look_between(size_t low, size_t high) {
   for (size_t k = 1; k <= kHomeProbes; ++k) {
     const size_t bytes = bytes_[low] + (bytes_[high] - bytes_[low]) / (kHomeProbes + 1) * k;
@@ -109,19 +112,19 @@ void Trials::look_at(size_t stay) {
   if (placed_(stay).least_bytes() <= budget_) open(stay, 0);
 }
 
-// A number that was too many for a quick search is looked at once more.
+// Looks once more at a number that was too many for a quick search.
 void Trials::look_again(size_t stay) {
   if (placed_(stay).least_bytes() <= budget_ && !met_.contains(stay)) open(stay, 0);
 }
 
-// The one that promises most.
+// The pair that promises most.
 std::vector<Trials::Trial>::iterator Trials::first_of(std::vector<Trial>& trials) {
   return std::min_element(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
     return a.expected != b.expected ? a.expected < b.expected : a.stay > b.stay;
   });
 }
 
-// Until nothing is left that may be faster. Plans close to the smallest are not looked for.
+// Until no pair is left that may be faster. Plans close to the smallest are not looked for.
 void Trials::run(Effort effort, size_t most) {
   for (size_t count = 0; count < most && !open_.empty(); ++count) {
     const auto next = first_of(open_);
@@ -136,7 +139,7 @@ void Trials::run(Effort effort, size_t most) {
   }
 }
 
-// More numbers around the best one's.
+// Tries further numbers around the best one.
 void Trials::refine() {
   const auto found = seen_.find(best_trial_.stay);
   const size_t low = found == seen_.begin() ? *found : *std::prev(found);
@@ -145,8 +148,9 @@ void Trials::refine() {
   run_roughly();
 }
 
-// Large values leave holes in a layout, and room that all copies give up for one of them costs more than room where it is
-// missing. Of very few ops this would find for one budget what is not found for larger ones.
+// Large values leave holes in a layout. If all copies leave more room because of one such value, that costs more than
+// room only at the steps where it is missing. For very few ops this is left out: a budget might get a faster plan
+// than a larger one.
 void Trials::fit_closely(Effort effort) {
   const bool quick = effort == Effort::kQuick;
   const double worth = quick ? kWorthFittingQuickly : kWorthIt;
@@ -169,8 +173,8 @@ void Trials::fit_closely(Effort effort) {
   }
 }
 
-// The best ones, searched as a whole: of few ops several, as that takes little. Of many only if a quick search gains something:
-// where it does not, the copies decide.
+// Full searches for the best pairs: for several of them if there are few ops, as that takes little time. If there are
+// many ops, only if a quick search gains something: where it does not, the copies decide.
 void Trials::finish() {
   std::stable_sort(tried_.begin(), tried_.end(),
                    [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
@@ -181,7 +185,7 @@ void Trials::finish() {
     attempt_once(tried_[k], Effort::kWhole);
 }
 
-// Whether what is done makes the best plan faster by more than nothing.
+// Whether the work makes the best plan faster.
 template <class Work>
 bool Trials::is_faster_after(Work work) {
   const double before = best_seconds_;
@@ -196,8 +200,8 @@ int64_t Trials::for_the_rest(const Placement& at, size_t share) const {
          static_cast<int64_t>(kRoomForCopies[share] * static_cast<double>(budget_ - at.persistent_bytes()));
 }
 
-// without: seconds of the plan with a smaller share, if it never waited for copies of what lives in its tier. With less memory
-// it is no faster.
+// without: the seconds of the plan with a smaller share, if it never waited for copies of tier-resident values. With
+// less memory it is no faster.
 Trials::Trial Trials::opened(size_t stay, size_t share, int step, double before, double without) const {
   Placement& at = placed_(stay);
   const double home = at.home_seconds();
@@ -211,7 +215,8 @@ void Trials::open(size_t stay, size_t share, int step, double before, double wit
   open_.push_back(opened(stay, share, step, before, without));
 }
 
-// The best shares of different numbers are about the same: what begins, begins there, as long as that may be faster.
+// The best shares of different numbers are about the same. So a new number begins at the best share so far, unless
+// that cannot be faster.
 Trials::Trial Trials::at_best_share(const Trial& trial) const {
   if (tiny() || !best_ || best_trial_.share == 0) return trial;
   if (trial.share > 0 || trial.before < kUnlimitedSeconds) return trial;
@@ -219,7 +224,7 @@ Trials::Trial Trials::at_best_share(const Trial& trial) const {
   return there.least < best_seconds_ * (1 - kWorthIt) ? there : trial;
 }
 
-// The fastest first, as long as it fits: offsets take most of the time.
+// The fastest first, without offsets: those take most of the time.
 std::vector<Trials::Way> Trials::ways(const Placement& at, const Plan& plan) const {
   std::vector<Way> found;
   for (const double keep : kKeep) {
@@ -240,7 +245,7 @@ void Trials::consider(const Trial& trial, std::optional<Plan> with) {
   best_trial_ = trial;
 }
 
-// False: that was tried before.
+// False if the pair was tried before.
 bool Trials::attempt_once(Trial trial, Effort effort) {
   if (!attempted_.insert({trial.stay, trial.share, effort}).second) return false;
   attempt(trial, effort);
@@ -253,7 +258,8 @@ void Trials::attempt(const Trial& trial, Effort effort) {
   const std::optional<Plan> plan = at.plan_without(rest, effort);
   const bool whole = effort == Effort::kWhole;
   const bool is_slow = effort == Effort::kRough && (!plan || plan->gap > kFarOff);
-  // What is that slow gains nothing from copies, and where others are known, a longer search seldom finds enough.
+  // A plan that is so slow gains nothing from copies. Where other plans are known, a longer search seldom finds
+  // enough.
   if (plan && !tiny() && plan->predicted_seconds + at.home_seconds() > best_seconds_ * (1 + kHopeless)) {
     met_.insert(trial.stay);
     return;
@@ -264,11 +270,11 @@ void Trials::attempt(const Trial& trial, Effort effort) {
   double seconds = kUnlimitedSeconds;
   std::vector<Way> found = ways(at, *plan);
   const double streamed = found[0].copies.seconds + at.home_seconds();
-  // What always fits is laid out only if nothing is faster.
+  // Fetching right before each use always fits. It is laid out only if nothing is faster.
   const double stalled = trial.share == 0 ? at.stalled_seconds(*plan) + at.home_seconds() : kUnlimitedSeconds;
   double tried = 0;
   for (auto& [keep, copies] : found) {
-    if (copies.seconds <= tried * (1 + kEqual)) continue;  // all but the same copies
+    if (copies.seconds <= tried * (1 + kEqual)) continue;  // almost the same copies
     tried = copies.seconds;
     const double limit = std::min(best_seconds_, stalled) * (1 - kEqual) - at.home_seconds();
     auto [own, with] = at.fitted(*plan, std::move(copies), budget_, keep, limit, whole ? 0 : kNoEffort);
@@ -285,7 +291,7 @@ void Trials::attempt(const Trial& trial, Effort effort) {
     tried_.back().effort = effort;
     if (is_slow) slow_.push_back(tried_.back());
   }
-  // More room for copies, as long as that helps; or less.
+  // Next, more room for copies, as long as that helps; or less.
   const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kEqual);
   const bool helps = seconds < trial.before * (1 - kWorthIt);
   const bool near = trial.step != 0 || seconds < best_seconds_ * (1 + kNearShares);

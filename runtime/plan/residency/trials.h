@@ -1,5 +1,5 @@
-// How many values stay on the device, and which share of the budget is left to copies. Pairs of the two are tried, first those with the
-// lowest bounds; pairs whose bound is above the best plan are left out.
+// Searches how many values are kept on the device, and which share of the budget is left to copies. Pairs of the two
+// are tried, those with the lowest bounds first. Pairs whose bound is above the best plan are left out.
 #pragma once
 #include <array>
 #include <functional>
@@ -18,12 +18,12 @@ namespace cairn::plan {
 
 class Trials {
  public:
-  static constexpr double kWorthIt = 1e-3;  // of the best seconds: less is not searched for
-  static constexpr double kEqual = 1e-9;    // of seconds: below, two are the same
+  static constexpr double kWorthIt = 1e-3;  // of the best seconds: smaller gains are not searched for
+  static constexpr double kEqual = 1e-9;    // of seconds: smaller differences count as none
 
   using Placed = std::function<Placement&(size_t stay)>;
-  // bytes: per number of values that may stay, from 0 on, what so many take. limit: seconds that are known to be possible;
-  // nothing slower is looked for.
+  // bytes: of the first k values of the order, for each k from 0 on. limit: seconds that are known to be possible; no
+  // slower plan is looked for.
   Trials(Placed placed, std::vector<size_t> bytes, int64_t budget_bytes, double limit)
       : placed_(std::move(placed)),
         bytes_(std::move(bytes)),
@@ -32,8 +32,8 @@ class Trials {
         budget_(limited_ ? budget_bytes : std::numeric_limits<int64_t>::max()),
         best_seconds_(limit) {}
 
-  // Numbers that may stay: all, if everything may. What comes of it is best(). kQuick: nothing is searched for as a whole that a
-  // quick search finds a plan for.
+  // Searches with at most so many values kept; with all of them, if everything may be kept. The result is best().
+  // kQuick: no full search for a plan that a quick search finds.
   void run_up_to(size_t most, Effort);
 
   bool found() const { return best_.has_value(); }
@@ -43,17 +43,17 @@ class Trials {
 
  private:
   static constexpr double kUnlimitedSeconds = std::numeric_limits<double>::infinity();
-  // Shares of what a budget has above its persistent values that are left to copies.
+  // The shares of the budget above its persistent values that are left to copies.
   static constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75};
 
   struct Trial {
     size_t stay = 0, share = 0;
     double least = 0, expected = 0;
-    double before = 0;                   // seconds with the share that led to this one
-    double seconds = kUnlimitedSeconds;  // of what was found
-    double streamed = 0;                 // with all copies, before they had to fit
-    Effort effort = Effort::kQuick;      // that it was searched for with
-    int step = 1;                        // from a share to the next one; 0: whichever helps
+    double before = 0;                   // seconds with the share from which this one was reached
+    double seconds = kUnlimitedSeconds;  // of the plan found
+    double streamed = 0;                 // with all copies, before offsets were assigned
+    Effort effort = Effort::kQuick;      // of the search for its plan
+    int step = 1;                        // from a share to the next one; 0: either direction
   };
 
   void look_between(size_t low, size_t high);
@@ -75,7 +75,7 @@ class Trials {
   void open(size_t stay, size_t share, int step = 1, double before = kUnlimitedSeconds, double without = 0);
   Trial opened(size_t stay, size_t share, int step, double before, double without) const;
   Trial at_best_share(const Trial&) const;
-  // Copies put into a plan that is to keep values between uses so many seconds apart.
+  // A plan with copies in which values are kept between uses that are so many seconds apart.
   struct Way {
     double keep;
     Streamed copies;
@@ -90,14 +90,14 @@ class Trials {
   const size_t all_;
   const bool limited_;
   const int64_t budget_;
-  std::set<size_t> seen_, met_;  // numbers that were looked at, and of which there are plans or need be none
+  std::set<size_t> seen_, met_;  // numbers that were looked at; numbers that need no further search
   std::vector<Trial> open_;
-  std::set<std::tuple<size_t, size_t, Effort>> attempted_;  // number, share
-  std::vector<Trial> tried_;                                // not as a whole
-  std::vector<Trial> slow_;                                 // roughly, far above the bound
-  std::array<Outlook, kRoomForCopies.size()> outlooks_;     // per share, not as a whole
+  std::set<std::tuple<size_t, size_t, Effort>> attempted_;  // pairs tried: number, share, effort
+  std::vector<Trial> tried_;                                // not by a full search
+  std::vector<Trial> slow_;                                 // by a rough search, far above the bound
+  std::array<Outlook, kRoomForCopies.size()> outlooks_;     // per share, not by a full search
   std::optional<Plan> best_;
-  double best_seconds_;  // with what living in a tier costs; the limit where nothing was found
+  double best_seconds_;  // home_seconds included; the limit where nothing was found
   Trial best_trial_;
 };
 

@@ -7,28 +7,28 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kSegmentRooms = 50;  // rooms of segments differ by such a part
-constexpr int64_t kTimesLowest = 2;    // the most room, against that of the lowest segments
-constexpr int kMostRooms = 400;        // looked at
-constexpr double kFaster = .97;        // seconds, against the start before, that make another start
+constexpr int64_t kSegmentRooms = 50;  // successive rooms of segments differ by such a part
+constexpr int64_t kTimesLowest = 2;    // the most room, as a multiple of that of the lowest segments
+constexpr int kMostRooms = 400;        // rooms of segments looked at
+constexpr double kFaster = .97;        // of the seconds of the start before: another start has at most these
 constexpr size_t kStarts = 10;
 constexpr int64_t kDownParts = 64;  // a step lowers the target by such a part of the bytes alive
-constexpr int kFailures = 3;        // so many failed steps in a row are the last ones
+constexpr int kFailures = 3;        // after so many failed steps in a row, it stops
 constexpr int64_t kDescendWork = 6'000'000, kAllWork = 150'000'000 / CAIRN_SEARCH_SHARE;
-constexpr std::ptrdiff_t kHeld = 4;  // so many of the fastest plans that fit keep what there is room for
-constexpr int64_t kNearWork = 12'000'000 / CAIRN_SEARCH_SHARE;  // of search near the fastest one
+constexpr std::ptrdiff_t kHeld = 4;  // so many of the fastest plans that fit keep values where there is room
+constexpr int64_t kNearWork = 12'000'000 / CAIRN_SEARCH_SHARE;  // of the search near the fastest plan
 constexpr int64_t kHeldWork = 3'000'000, kLowestHeldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
-// Room left free for holes of the layout: so many of such parts of the budget at most.
+// The budget is divided into so many parts. At most so many parts remain free for holes of the layout.
 constexpr int64_t kRoomForHoles = 100, kMostHoles = 4;
-// With links, if nothing else fits: so many of these are laid out by the exact search.
+// With links, if nothing else fits: so many of these plans are laid out by the exact search.
 constexpr int64_t kExactly = 2;
-constexpr double kNearPeaks = .02;  // of what peaks alone would allow, what layouts may cost
+constexpr double kNearPeaks = .02;  // share above the seconds that peaks alone allow: so near is enough
 
 }  // namespace
 
 bool BroughtDown::possible() const { return structure_.backward() && s_.p.ops.size() <= kMostSearchedOps; }
 
-// By rising peaks. They depend on the problem alone.
+// By rising peak. They depend on the problem alone.
 const std::vector<Candidate>& BroughtDown::plans() {
   if (plans_) return *plans_;
   plans_.emplace();
@@ -37,7 +37,7 @@ const std::vector<Candidate>& BroughtDown::plans() {
   structure_.restart();
   const std::vector<Candidate> starts = fast_segments();
   structure_.restart();
-  s_.local_search.use_links(false);  // copies are looked for later, near a plan that fits
+  s_.local_search.use_links(false);  // copies are tried later, near a plan that fits
   const int64_t until = s_.evaluate.work() + kAllWork;
   for (const Candidate& start : starts) {
     Candidate c = start;
@@ -55,7 +55,7 @@ const std::vector<Candidate>& BroughtDown::plans() {
       failed = down ? 0 : failed + 1;
     }
   }
-  // A plan that recomputes everything for each op may be lower still.
+  // A plan that recomputes everything for each op may have an even lower peak.
   if (!starts.empty()) {
     Candidate lowest{s_.rules.base, {}, {}};
     for (const RetentionPoints& t : s_.local_search.minimal())
@@ -87,7 +87,8 @@ std::vector<Candidate> BroughtDown::fast_segments() {
   return starts;
 }
 
-// The fastest plans within the target keep values longer where there is room. If all are very slow, the lowest one does, too.
+// The fastest plans within the target keep values longer where there is room. If all are very slow, so does the
+// lowest one.
 std::optional<Candidate> BroughtDown::held_within(int64_t target) {
   const std::vector<Candidate>& all = plans();
   const auto end =
@@ -95,7 +96,7 @@ std::optional<Candidate> BroughtDown::held_within(int64_t target) {
   if (!s_.p.links.empty()) {
     for (auto c = end; c != all.end() && c - end < kHeld; ++c)
       structure_.aim_with_longest_idle(c->retention_points, target);
-    // Of those above the target the lowest recomputes most, and the highest offloads most.
+    // Of the plans above the target, the lowest recomputes most, and the highest offloads most.
     for (std::ptrdiff_t above = 0; above < all.end() - end; above = 2 * above + 1)
       s_.send_around_full(end[above], target);
   }

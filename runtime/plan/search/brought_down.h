@@ -1,5 +1,6 @@
-// Plans of segments are fast and often too high. Here their peaks are lowered a little at a time. That gives plans for all budgets down
-// to little above the working set of the largest ops, where values between blocks are recomputed in several levels.
+// Plans of segments are fast, but their peaks are often too high. Here the peaks are lowered a little at a time. That
+// gives plans for all budgets down to little above the working set of the largest ops, where values between blocks
+// are recomputed in several levels.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,13 +14,13 @@ class BroughtDown {
  public:
   BroughtDown(Search& search, StructureSearch& structure) : s_(search), structure_(structure) {}
 
-  // False without a backward half and for very many ops: then plans() is empty.
+  // False without a backward part and for very many ops: then plans() is empty.
   bool possible() const;
   // By rising peak. They depend on the problem alone and are found once.
   const std::vector<Candidate>& plans();
   // The fastest of these plans within the target, improved: values are held longer where there is room.
   std::optional<Candidate> held_within(int64_t target);
-  // The fastest of the improved plans with an arena within the budget; and of the plans as they are.
+  // The fastest plan with an arena within the budget, among the improved plans and the original ones.
   std::optional<Fit> fastest_within(int64_t budget);
   std::optional<Fit> laid_out_within(int64_t budget);
 

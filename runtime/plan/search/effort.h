@@ -5,8 +5,8 @@
 namespace cairn::plan {
 
 enum class Effort : uint8_t {
-  kRough,  // what structure gives: no local search, and no plans close to the smallest
-  kQuick,  // local search, too, where that comes nowhere near the bound
+  kRough,  // the plans of structure: no local search, and no plans close to the smallest
+  kQuick,  // also local search, where these plans are far above the bound
   kWhole,
 };
 

@@ -6,26 +6,26 @@ namespace cairn::plan {
 namespace {
 
 constexpr int64_t kRoundWork = 100'000'000 / CAIRN_SEARCH_SHARE;
-constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of a budget that falls
-// Quarters of the budget that the plans it begins with may be above it.
+constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of annealing with a falling budget
+// Peaks of the first plans may be above the budget by so many quarters of it.
 constexpr int64_t kMoreRoom[] = {0, 1, 2, 4};
-// Many short rounds lead further than a few long ones. After kInVain rounds that brought little they become longer, or end where the
-// bound is far away.
+// Many short rounds gain more than a few long ones. After kInVain rounds that gained little, rounds become longer;
+// far above the bound they end instead.
 constexpr int64_t kShortRound = 25'000'000 / CAIRN_SEARCH_SHARE, kLongestRound = 4 * kShortRound;
 constexpr int kInVain = 2;
 constexpr int kLines = 2;  // series of rounds from the same start, with other random numbers
 constexpr double kFarFromBound = .1, kFarInChains = .05;
-constexpr double kLeastGap = 1.5e-2, kWholeGap = .03;  // gaps that are worth a round, and all of its work
-constexpr int64_t kHoleParts = 50;       // such a part of the budget is left free for holes of the layout
-constexpr double kWorthMore = 2e-3;      // of a plan's seconds: a round that brings less was in vain
-constexpr double kWorthMoreBeyond = .3;  // the same of a very slow plan
-constexpr int kAttempts = 40;            // layouts per round
+// Gaps to the bound that are worth a round, and all of its work.
+constexpr double kLeastGap = 1.5e-2, kWholeGap = .03;
+constexpr int64_t kHoleParts = 50;       // such a part of the budget remains free for holes of the layout
+constexpr double kWorthMore = 2e-3;      // of a plan's seconds: a round that gains less was in vain
+constexpr double kWorthMoreBeyond = .3;  // the same share for a very slow plan
+constexpr int kAttempts = 40;            // layouts tried per round
 
 }  // namespace
 
-// Plans may go above the budget here, at a price for each item. Every other round leaves room for holes of the layout, if the
-// plan that it
-// begins with does.
+// Plans may go above the budget here, at a price for each item. Every other round leaves room for holes of the
+// layout, if the plan that it begins with does.
 void ExcessRounds::improve(std::optional<Fit>& fit, int64_t budget, int64_t work, bool came_down) {
   if (!structure_.backward() || s_.p.ops.size() > kMostSearchedOps) return;
   const int64_t until = s_.evaluate.work() + work;
@@ -47,8 +47,8 @@ void ExcessRounds::improve(std::optional<Fit>& fit, int64_t budget, int64_t work
                        return energy(a) < energy(b);
                      })->second);
   };
-  // Chains of blocks: a fast plan of segments that is too high is a better start than one that recomputes everything for each op. It is
-  // annealed with a falling budget.
+  // Chains of blocks: a fast plan of segments with too high a peak is a better start than one that recomputes
+  // everything for each op. It is annealed with a falling budget.
   if (!came_down && s_.very_slow(fit) && structure_.chain() && s_.p.links.empty()) {
     structure_.restart();
     for (const int64_t quarters : kMoreRoom)
@@ -68,7 +68,7 @@ void ExcessRounds::improve(std::optional<Fit>& fit, int64_t budget, int64_t work
     const double seconds = line->plan.predicted_seconds;
     return seconds / s_.bound_seconds_below(seconds, budget) - 1;
   };
-  // Far from the bound longer rounds seldom find more.
+  // Far above the bound, longer rounds seldom find more.
   const auto run_rounds = [&] {
     int64_t length = kShortRound;
     for (int in_vain = 0; length <= kLongestRound; ++round) {
@@ -90,7 +90,7 @@ void ExcessRounds::improve(std::optional<Fit>& fit, int64_t budget, int64_t work
       }
     }
   };
-  // A series ends where no change helps. A second one from the same start takes another way.
+  // A series ends when no change helps. A second series from the same start uses other random numbers.
   for (int lines = 0; fit && lines < kLines; ++lines) {
     line = start;
     run_rounds();

@@ -1,4 +1,5 @@
-// From plans that are slow, or too high, to faster ones that fit, by annealing in which every item above the budget counts by itself.
+// From plans that are slow, or do not fit, to faster ones that fit, by annealing in which every item above the budget
+// counts by itself.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,7 +14,8 @@ class ExcessRounds {
   ExcessRounds(Search& search, StructureSearch& structure, BroughtDown& brought_down)
       : s_(search), structure_(structure), brought_down_(brought_down) {}
 
-  // Replaces `fit`, or nothing, by something faster within the budget. came_down: `fit` is one of BroughtDown's plans.
+  // Replaces `fit`, or an empty one, by a faster plan within the budget. came_down: `fit` is one of BroughtDown's
+  // plans.
   void improve(std::optional<Fit>& fit, int64_t budget, int64_t work, bool came_down);
 
  private:

@@ -9,10 +9,10 @@
 namespace cairn::plan {
 namespace {
 
-// What the steps did with a value: how it came back, and whether anyone read it then.
+// What the steps did with a value: how it returned to the device, and whether an op read it then.
 struct Life {
   bool was_here = false, here = false, remade = false, fetched = false;  // the latter two: and then read
-  bool by_run = false;                                                   // how its present life began
+  bool by_run = false;                                                   // how its present residency began
 };
 
 // limited: there is a budget. Without one plans differ in how long they wait for copies that policies ask for.
@@ -20,7 +20,7 @@ std::string reason(const Problem& p, const Index& index, const Rules& rules, int
                    bool limited) {
   const int32_t maker = index.maker[v];
   if (decision == Decision::kPersistent) return "persistent: on the device from start to end";
-  if (maker < 0) return "";  // it has a home
+  if (maker < 0) return "";  // it lives in a tier
   if (maker >= p.backward_begin) return "made by backward, gone after its last reader";
   const int32_t scope = index.scope[maker];
   const std::string policy = scope >= 0 && rules.policy[v] != Policy::kPlannerDecides
@@ -109,7 +109,7 @@ void explain(const Problem& p, const Index& index, const Rules& rules, Plan& pla
 
 namespace {
 
-// Values on the device at the plan's fullest step, and the op that runs there or is the next to.
+// Values on the device at the plan's fullest step, and the op that runs there or next.
 struct Peak {
   std::vector<int32_t> alive;
   int32_t op = -1;

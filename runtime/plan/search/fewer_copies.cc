@@ -5,7 +5,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kFewerCopiesWork = 2'000'000;  // runs priced
+constexpr int64_t kFewerCopiesWork = 2'000'000;  // most runs of ops that are priced
 
 class Keeper {
  public:
@@ -14,13 +14,13 @@ class Keeper {
     for (size_t g = 0; g < now_.retention_points.size(); ++g)
       if (s.rules.free[g] && now_.retention_points[g] < 0)
         sent_.push_back({static_cast<int32_t>(g), now_.retention_points[g]});
-    // Large values first; of equal ones those made last, which are needed first.
+    // Large values first; of equal ones the last made first, as backward needs them first.
     std::stable_sort(sent_.begin(), sent_.end(), [&](const Sent& a, const Sent& b) {
       return bytes(a) != bytes(b) ? bytes(a) > bytes(b) : a.interval > b.interval;
     });
   }
 
-  // Many at once first, then fewer of those that could not be kept together.
+  // Tries many values at once first, then fewer of those that could not be kept together.
   void run() {
     const int64_t until = s_.evaluate.work() + kFewerCopiesWork;
     for (size_t chunk = sent_.size(); chunk > 0; chunk /= 2)
@@ -41,7 +41,7 @@ class Keeper {
   bool good() const { return good(now_.cost); }
   const Candidate& now() const { return now_; }
 
-  // Sends the last half of what was kept again.
+  // Offloads again the last half of the values that were kept.
   void give_half_up() {
     for (size_t left = kept_.size() / 2; kept_.size() > left; kept_.pop_back())
       now_.retention_points[kept_.back().interval] = kept_.back().retention_point;

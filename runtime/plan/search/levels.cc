@@ -9,12 +9,14 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kSearchedAtOnce = kTinyProblem / 2;  // so few are searched for all budgets at once
+// Problems of up to so many ops are searched for all budgets at once.
+constexpr size_t kSearchedAtOnce = kTinyProblem / 2;
 
 }  // namespace
 
-// The lowest levels, whose plans by structure are far above the bound, are searched together, each from the plans of the one below. Each
-// higher level is searched by itself. A level answers for budgets up to the next level, so that no plan that it leaves out is faster.
+// The plans of structure for the lowest levels are far above the bound. These levels are searched together, each from
+// the plans of the one below. Each higher level is searched by itself. A level answers for budgets up to the next
+// level, so that no plan that it leaves out is faster.
 class Levels::Found {
  public:
   explicit Found(Search& search) : s_(search), all_(search), levels_(all_.levels()), first_(levels_) {
@@ -53,7 +55,7 @@ class Levels::Found {
   }
 
  private:
-  static constexpr int kLow = -1;  // the levels below first_ together
+  static constexpr int kLow = -1;  // stands for all levels below first_
 
   int64_t limit_of(int level) const {
     const int next = level == kLow ? first_ : level + 1;
@@ -90,7 +92,7 @@ class Levels::Found {
   AllBudgets all_;
   const int levels_;
   int first_;   // of the levels that are searched one by one
-  Met before_;  // by structure
+  Met before_;  // the plans of structure
   std::map<int, Met> met_;
 };
 

@@ -1,5 +1,5 @@
-// The plans of a small problem. Levels are budgets at even steps between the smallest one and keeping everything. Each is searched when
-// an answer needs it. So more memory is never slower, and the smallest budget is exact.
+// The plans of a small problem. Levels are budgets at even steps between the smallest one and keeping everything.
+// Each is searched when an answer needs it. So more memory is never slower, and the smallest budget is exact.
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace cairn::plan {
 
-// Answers do not depend on what was asked before.
+// Answers do not depend on earlier questions.
 class Levels {
  public:
   explicit Levels(Search&);

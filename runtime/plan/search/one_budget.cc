@@ -5,17 +5,17 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kQuickWork = 12'000;         // per op
-constexpr int64_t kFromAboveWork = 6'000'000;  // of a descent to the target
-constexpr double kEnough = 1e-4;               // above the bound
+constexpr int64_t kQuickWork = 12'000;         // of a quick local search, per op
+constexpr int64_t kFromAboveWork = 6'000'000;  // of the descent from a plan above the target
+constexpr double kEnough = 1e-4;               // gap to the bound that ends a search
 constexpr int64_t kFarBoundWork =
     60'000'000 / CAIRN_SEARCH_SHARE;  // of local search where the bound is far below
-constexpr int64_t kSlowWork = 400'000'000 / CAIRN_SEARCH_SHARE;  // of ExcessRounds
+constexpr int64_t kSlowWork = 400'000'000 / CAIRN_SEARCH_SHARE;  // of ExcessRounds for a very slow plan
 constexpr double kSlow = 0.1;                                    // above the bound: a quick search goes on
 constexpr double kMuchFaster = .02;
-constexpr double kWorthARound = 2e-3;                // of a plan's seconds
-constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;  // gaps that more work is spent on
-constexpr int kMostRounds = 4;                       // of local search
+constexpr double kWorthARound = 2e-3;                // of a plan's seconds: a smaller gain ends the rounds
+constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;  // gaps to the bound that more work is spent on
+constexpr int kMostRounds = 4;                       // rounds of local search
 
 }  // namespace
 
@@ -27,7 +27,7 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   std::optional<Fit> fit = from_scratch(budget, effort);
   if (s_.p.links.empty()) try_greedy(fit, budget);
   rounds_.improve(fit, budget, kSlowWork, came_down_);
-  // Little above the smallest budget, structure may give no plan.
+  // For budgets a little above the smallest one, structure may give no plan.
   const bool found = fit.has_value();
   for (const bool sent : {true, false}) {
     if (fit) break;
@@ -35,8 +35,8 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
     if (lowest && lowest->plan.arena_bytes <= budget) keep_faster(fit, from_smallest(*lowest, budget));
   }
   if (fit && !found) rounds_.improve(fit, budget, kSlowWork / 16, came_down_);
-  // The exact search for offsets, for a candidate that would be much faster. It is not asked where there is no plan: a budget below
-  // smallest() is refused.
+  // The exact search for offsets, for a candidate that would be much faster. It is not used where there is no plan: a
+  // budget below smallest() is refused.
   if (fit && fastest_ && Search::worth_searching(*fastest_, fit))
     keep_faster(fit, s_.lay_out_exactly(*fastest_, budget));
   return fit;
@@ -103,7 +103,7 @@ void OneBudget::remember_fastest(int64_t budget) {
   if (fastest && (!fastest_ || fastest->cost.seconds < fastest_->cost.seconds)) fastest_ = *fastest;
 }
 
-// For budgets at which from_scratch() finds nothing: a search near the smallest plan.
+// For budgets for which from_scratch() finds nothing: a search near the smallest plan.
 Fit OneBudget::from_smallest(const Fit& smallest, int64_t budget) {
   Fit best = smallest;
   structure_.restart();
@@ -137,7 +137,8 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     s_.local_search.search(c, target, work);
     auto fit = s_.fastest_within(target, budget, kLayoutsPerRound);
     if (fit && fit->plan.predicted_seconds < best.plan.predicted_seconds) best = std::move(*fit);
-    // Far above the bound, a long round that brought next to nothing is the last one, unless only the arena is in the way.
+    // Far above the bound, a long round that gained next to nothing is the last one, unless only the arena is too
+    // high.
     const double found = best.plan.predicted_seconds, now = s_.archive.within(target)->cost.seconds;
     if (found > bound * (1 + kSlow) && round > 0 && now > before * (1 - kWorthARound) &&
         found < now * (1 + kGoodEnoughLater))
@@ -145,7 +146,7 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
   }
 }
 
-// A faster plan that is a little too high may be near one that fits.
+// A faster plan whose peak is a little too high may be near one that fits.
 void OneBudget::search_from_above(int64_t target, int64_t work) {
   const Candidate* best = nullptr;
   double least = 0;

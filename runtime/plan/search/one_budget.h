@@ -1,4 +1,5 @@
-// The search for one budget of a large problem: structure, then local search, then annealing where the bound is still far below.
+// The search for one budget of a large problem: structure, then local search, then annealing where the plan is still
+// far above the bound.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,13 +11,13 @@
 
 namespace cairn::plan {
 
-// Its answers are the same whatever was asked before.
+// Answers do not depend on earlier questions.
 class OneBudget {
  public:
   explicit OneBudget(Search& search) : s_(search) {}
 
   std::optional<Fit> solve(int64_t budget, Effort effort = Effort::kWhole);
-  // The plan with the lowest arena. solve() finds nothing for a page less.
+  // The plan with the lowest arena. For a budget of one page less, solve() finds nothing.
   const Fit& smallest() { return smallest_.plan(); }
 
  private:
@@ -32,8 +33,8 @@ class OneBudget {
   BroughtDown brought_down_{s_, structure_};
   Smallest smallest_{s_, structure_, brought_down_};
   ExcessRounds rounds_{s_, structure_, brought_down_};
-  bool came_down_ = false;            // solve()'s present plan is of brought_down_
-  std::optional<Candidate> fastest_;  // met, whose offsets may be searched for
+  bool came_down_ = false;            // solve()'s present plan is one of brought_down_
+  std::optional<Candidate> fastest_;  // the fastest candidate met whose offsets may be searched for
 };
 
 }  // namespace cairn::plan

@@ -1,4 +1,4 @@
-// The solvers of the last few problems. A problem that is asked about again, whatever its budget, has its solver still.
+// The solvers of the last few problems. A problem that is asked about again, at any budget, gets the same solver.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace cairn::plan {
 
-// A Solver is made from a problem, which it refers to, and a number of threads.
+// A Solver is made from a problem, to which it keeps a reference, and a number of threads.
 template <class Solver>
 class Recent {
  public:
   explicit Recent(int threads) : threads_(threads) {}
 
-  // question(solver of the problem). A solver that throws is forgotten, as its state is unknown.
+  // Returns question(solver of the problem). A solver that throws is dropped, as its state is unknown.
   template <class Question>
   auto ask(const Problem& p, Question question) {
     Solver& solver = find(p);
@@ -51,7 +51,7 @@ class Recent {
   }
 
   const int threads_;
-  std::vector<std::unique_ptr<Entry>> entries_;  // the one asked for last is first
+  std::vector<std::unique_ptr<Entry>> entries_;  // in order of use, the latest first
 };
 
 }  // namespace cairn::plan

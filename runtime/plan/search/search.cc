@@ -9,13 +9,13 @@
 namespace cairn::plan {
 namespace {
 
-// Such parts of the budget are left free of copies, as room for holes of the layout.
+// One part in so many of the budget is kept free of copies, as room for holes of the layout.
 constexpr int64_t kFreeOfCopies[] = {20, 10, 5};
 
-constexpr int64_t kExactEffort = 30;      // at most some 3 s
-constexpr double kWorthRaising = 1.5e-2;  // gaps to the bound that a better bound is looked for
+constexpr int64_t kExactEffort = 30;      // of assign_offsets(): at most some 3 s
+constexpr double kWorthRaising = 1.5e-2;  // gaps to the bound for which a higher bound is computed
 constexpr double kUnlimitedSeconds = std::numeric_limits<double>::infinity();
-constexpr double kMuch = 1e-2;  // of a plan's seconds
+constexpr double kMuch = 1e-2;  // share of a plan's seconds that counts as much faster
 
 std::vector<Pace> paces_of(const Problem& p) {
   if (p.links.empty()) return {{}};
@@ -80,7 +80,7 @@ int32_t widest_link(const Problem& p, const Index& index) {
   return static_cast<int32_t>(widest - p.links.begin());
 }
 
-// Where memory is always full the layout has holes. Limits on the memory of copies leave room for them.
+// Where memory is always full, the layout has holes. Limits on the memory of copies leave room for these holes.
 void Search::send_around_full(const Candidate& from, int64_t target) {
   for (const int64_t part : kFreeOfCopies)
     for (const bool hidden : {false, true}) {

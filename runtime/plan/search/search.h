@@ -1,4 +1,5 @@
-// What all searches of one problem share: the pricing of retention points, the good plans met so far, and the offsets of a plan.
+// What all searches of one problem share: the pricing of retention points, the good plans met so far, and the offsets
+// of a plan.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -15,7 +16,7 @@
 #include "runtime/plan/search/effort.h"
 #include "runtime/plan/structure/frontier.h"
 
-// Builds for sanitizers do a fraction of the work. Their plans are slower, and as valid.
+// Builds for sanitizers do a fraction of the work. Their plans are slower, but as valid.
 #ifndef CAIRN_SEARCH_SHARE
 #define CAIRN_SEARCH_SHARE 1
 #endif
@@ -32,7 +33,7 @@ inline void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
   if (fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds)) best = std::move(fit);
 }
 
-// Plans that searches have met. exact: plans for whose offsets the long search was made.
+// Plans that searches have met. exact: plans whose offsets the exact search has looked for.
 struct Met {
   Archive archive;
   std::vector<Fit> exact;
@@ -40,13 +41,14 @@ struct Met {
 
 class Search {
  public:
-  // arenas_follow_peaks: offsets of a plan are made for its own peak and not for the budget. Then a plan that fits one budget fits every
-  // larger one. Else an arena need only be as low as the budget.
+  // arenas_follow_peaks: offsets of a plan are made for its own peak and not for the budget. Then a plan that fits
+  // one budget fits every larger one. If false, an arena need only be as low as the budget.
   Search(const Problem&, bool arenas_follow_peaks, int threads = kMostThreads);
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
-  // Forgets all plans and begins with those that keep everything. What follows depends on the problem and on later calls alone.
+  // Forgets all plans and begins with those that keep everything. What follows depends on the problem and on later
+  // calls alone.
   void restart();
   // Exchanges the plans met so far for others.
   void exchange(Met& met) {
@@ -58,11 +60,11 @@ class Search {
   bool very_slow(const std::optional<Fit>& fit) const {
     return !fit || very_slow(fit->plan.predicted_seconds);
   }
-  // False if the retention points are no plan.
+  // False if the retention points describe no plan.
   bool try_retention(const RetentionPoints&, Pace);
   RetentionPoints retention_of(const OptionSets&, const Chosen&) const;
-  // Every value is in a tier whenever no op uses it, as far as tiers have room. With one copy at a time no plan without recompute has a
-  // lower peak.
+  // Every value is offloaded whenever no op uses it, as far as tiers have room. With one copy at a time, no plan
+  // without recompute has a lower peak.
   RetentionPoints everything_sent() const;
   // LocalSearch::send_around_full() from a plan whose peak is too high, with several limits to the memory of copies.
   void send_around_full(const Candidate& from, int64_t target);
@@ -71,7 +73,7 @@ class Search {
 
   // lower_bound_seconds() of the problem, or rough_bound_seconds() for less effort. Computed once per budget.
   double bound_seconds(int64_t budget, Effort effort = Effort::kWhole);
-  // If a plan of such seconds is far above that bound: a higher bound, which takes longer to compute.
+  // If a plan with such seconds is far above that bound: a higher bound, which takes longer to compute.
   double bound_seconds_below(double seconds, int64_t budget);
 
   // The plan with offsets. The layout is searched for longer if the arena is above the budget.
@@ -84,10 +86,10 @@ class Search {
   static bool worth_searching(const Candidate&, const std::optional<Fit>& there_is);
   // Offsets within the capacity by the exact search, which may take seconds; nothing if none are found.
   std::optional<Fit> lay_out_exactly(const Candidate&, int64_t capacity);
-  // The same, and the plan may answer any budget from now on.
+  // The same for a capacity a little above the candidate's peak. Any budget may use the plan afterwards.
   void lay_out_for_all(const Candidate&);
-  // Of the `attempts` fastest plans with such a peak, the fastest one whose arena is within the budget. first_over: how far the arena
-  // of the very fastest one is above the budget; 0 if it is within.
+  // Of the `attempts` fastest plans with such a peak, the fastest one whose arena is within the budget. first_over:
+  // how far the arena of the very fastest one is above the budget; 0 if it is within.
   std::optional<Fit> fastest_within(int64_t peak, int64_t budget,
                                     int attempts = std::numeric_limits<int>::max(),
                                     int64_t* first_over = nullptr);
@@ -101,11 +103,11 @@ class Search {
   Evaluator evaluate;
   Archive archive;
   LocalSearch local_search;
-  Sequence sequence;  // scratch
+  Sequence sequence;  // scratch memory of all searches
 
  private:
   static constexpr double kVerySlow = 3;
-  // What a layout depends on: the hash of the sequence, its seconds and peak, the capacity, the effort.
+  // All that a layout depends on: the hash of the sequence, its seconds and peak, the capacity, the effort.
   using LayoutKey = std::tuple<uint64_t, double, int64_t, int64_t, int64_t>;
   Plan scheduled(const Candidate&);
   int64_t capacity_for(const Candidate&, int64_t budget) const;
@@ -114,16 +116,16 @@ class Search {
   const int threads_;
   int64_t layout_effort_ = 0;
   std::vector<Pace> paces_;
-  std::map<std::pair<int64_t, Effort>, double> bounds_;  // by budget
-  std::map<int64_t, double> raised_;                     // of bound_seconds_below(), by budget
-  std::vector<Fit> exact_;                               // that any budget may use
+  std::map<std::pair<int64_t, Effort>, double> bounds_;  // results of bound_seconds()
+  std::map<int64_t, double> raised_;                     // results of bound_seconds_below(), by budget
+  std::vector<Fit> exact_;                               // plans with offsets that any budget may use
   std::map<LayoutKey, int64_t> too_high_;                // arenas of plans that fastest_within() passed over
 };
 
-// The link that can take most bytes while forward runs.
+// The link that can copy most bytes while forward runs.
 int32_t widest_link(const Problem&, const Index&);
 
-// Searches a small problem for all budgets. The archive holds the plans afterwards.
+// Searches a small problem for all budgets. Afterwards the archive holds the plans.
 void search_all_budgets(Search&);
 
 }  // namespace cairn::plan

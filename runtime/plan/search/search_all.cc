@@ -1,4 +1,5 @@
-// Small problems have one set of good plans for all budgets. So more memory is never slower, and the smallest budget is exact.
+// Small problems have one set of good plans for all budgets. So more memory is never slower, and the smallest budget
+// is exact.
 #include "runtime/plan/search/search_all.h"
 
 #include <algorithm>
@@ -11,30 +12,30 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kAllSubsets = 12;       // so few saved values: every subset is tried
-constexpr int kSweepRounds = 4;       // of feedback from the real arena
-constexpr size_t kSweepOptions = 48;  // per stage
-constexpr int kSweepLayouts = 8;      // tried for one peak
-constexpr int32_t kSweepGroups = 96;  // of Segments
+constexpr int kAllSubsets = 12;       // up to so many saved values, every subset is tried
+constexpr int kSweepRounds = 4;       // rounds that adjust the target to the real arena
+constexpr size_t kSweepOptions = 48;  // options per stage
+constexpr int kSweepLayouts = 8;      // layouts tried for one peak
+constexpr int32_t kSweepGroups = 96;  // groups of Segments
 constexpr size_t kExactLayouts = 2;
 constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
-constexpr int kSentLevels = 12;  // between offloading everything and recomputing everything
+constexpr int kSentLevels = 12;  // levels between offloading everything and recomputing everything
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr double kGreedyGap = 1e-4;                       // above the bound: greedy eviction is tried
 constexpr int64_t kGreedyTimes = 4;                       // times the work of a level
 constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: annealed once more
-constexpr int64_t kFarWork = 20;                          // times the work, then
-constexpr int kFarInVain = 3;                             // so often
-constexpr double kEqual = 1e-9;                           // above the bound: as good as it is
-constexpr double kWorthALevel = 1e-3;                     // above the bound, for another level to be of use
-constexpr int64_t kLevelWork = 8;                         // times the cube of the number of ops
-// A link is wide if within a step it takes such a part of the bytes between the largest and the smallest plan. Then copies matter more
-// than recompute, and plans without the link get less of the work.
+constexpr int64_t kFarWork = 20;                          // times the work of a level, for that
+constexpr int kFarInVain = 3;                             // after so many levels without a gain, that ends
+constexpr double kEqual = 1e-9;                           // above the bound: the plan counts as optimal
+constexpr double kWorthALevel = 1e-3;  // above the bound: less is not worth a search at another level
+constexpr int64_t kLevelWork = 8;      // times the cube of the number of ops
+// A link is wide if within a step it copies such a part of the bytes between the largest and the smallest plan. Then
+// copies matter more than recompute, and plans without the link get less of the work.
 constexpr double kWideLink = 0.25;
 constexpr int64_t kBesideWideLink = 4;
 
-// bytes * level / kLevels, where the product may be too large for a number.
+// bytes * level / kLevels, where the product may overflow.
 int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }
 
 }  // namespace
@@ -75,7 +76,7 @@ bool AllBudgets::near(int level, double gap) {
   return known && known->cost.seconds <= s_.bound_seconds(budget) * (1 + gap);
 }
 
-// The level above is searched first: its plans may be the start of faster ones here.
+// Searches the level above first: its plans may be the start of faster ones here.
 void AllBudgets::aim_once(int level) {
   s_.local_search.restart();
   for (int at = near(level, kWorthALevel) ? level : level + 1; at >= level; --at) {
@@ -114,8 +115,8 @@ void AllBudgets::send_everything() {
   from_structure(most_ - s_.index.persistent_bytes, 0);
 }
 
-// Tries every set of values to recompute, if few values are saved. Sets that may have the lowest arena of those as fast are laid out,
-// as an arena does not follow from a peak.
+// Tries every set of values to recompute, if few values are saved. An arena does not follow from a peak. So the sets
+// that may have the lowest arena among equally fast ones are laid out.
 void AllBudgets::try_subsets() {
   std::vector<int32_t> saved;
   for (size_t v = 0; v < p_.values.size(); ++v)
@@ -175,7 +176,7 @@ void AllBudgets::send_around_full(const Candidate& made) {
     s_.send_around_full(made, least + (most - least) / kSentLevels * level);
 }
 
-// Searches at budgets between the least that can be found and that of keeping everything.
+// Searches at budgets between the lowest peak that can be found and that of keeping everything.
 void AllBudgets::aim_everywhere(const Problem& bounded, int64_t below) {
   Candidate low = s_.archive.plans().begin()->second;
   s_.local_search.descend(low, 0);
@@ -244,8 +245,9 @@ void AllBudgets::aim(int64_t budget, int64_t work) {
   }
 }
 
-// For levels whose plans are far above the bound: annealing by excess, from a fast plan that is a little too high. Where that brought
-// nothing at several budgets in a row the bound is too low, as where a policy offloads values, and it is left out.
+// For levels whose plans are far above the bound: annealing by excess, from a fast plan whose peak is a little too
+// high. If that gained nothing at several budgets in a row, the bound is too low, as where a policy offloads values;
+// then it is left out.
 void AllBudgets::anneal_far(int64_t budget, double bound) {
   if (!backward() || p_.ops.size() <= kTinyProblem || in_vain_ == kFarInVain) return;
   const Candidate* const known = s_.archive.within(budget);
@@ -263,7 +265,7 @@ void AllBudgets::anneal_far(int64_t budget, double bound) {
   in_vain_ = found && found->cost.seconds < before ? 0 : in_vain_ + 1;
 }
 
-// The last answer is kept: often the same plan is the best at the next budget.
+// The last answer is cached: often the same plan is the best at the next budget.
 int64_t AllBudgets::arena_of(const Candidate& c) {
   if (arena_ > 0 && c.retention_points == laid_out_.retention_points && c.pace == laid_out_.pace)
     return arena_;
@@ -273,8 +275,8 @@ int64_t AllBudgets::arena_of(const Candidate& c) {
   return arena_;
 }
 
-// The exact search for offsets, for plans whose arenas are much higher than their peaks: the one with the lowest peak and the fastest
-// ones, if no other plan is as fast in as few bytes.
+// The exact search for offsets, for plans whose arenas are much higher than their peaks: the plan with the lowest
+// peak, and the fastest ones if no other plan is as fast in as few bytes.
 void AllBudgets::search_layouts() {
   high_.push_back(s_.archive.plans().begin()->second);
   high_.push_back(s_.archive.plans().rbegin()->second);

@@ -8,17 +8,18 @@
 
 namespace cairn::plan {
 
-// What it finds is in the search's archive. It aims at levels: budgets at even steps between the least that it can find and what
-// keeping everything takes.
+// What it finds is in the search's archive. It searches at levels: budgets at even steps between the lowest peak that
+// it can find and what keeping everything takes.
 class AllBudgets {
  public:
   explicit AllBudgets(Search& search) : s_(search), p_(search.p) {}
 
-  // Searches all levels below a budget from the lowest to the highest, each from the plans met at those before. Plans without links come
-  // first, so that links make neither the smallest budget larger nor any plan slower.
+  // Searches all levels below a budget from the lowest to the highest, each from the plans met at those before. Plans
+  // without links come first, so that links make neither the smallest budget larger nor any plan slower.
   void run(int64_t below = std::numeric_limits<int64_t>::max());
 
-  // Fills the archive with the plans that structure gives. levels() budgets lie between the lowest of these and keeping everything.
+  // Fills the archive with the plans that structure gives. levels() budgets lie between the lowest of these and
+  // keeping everything.
   void look();
   int levels() const;
   int64_t budget_at(int level) const;
@@ -48,13 +49,13 @@ class AllBudgets {
 
   Search& s_;
   const Problem& p_;
-  Problem alone_;                                   // without links
-  int64_t most_ = 0, least_ = 0, least_alone_ = 0;  // peaks that levels lie between
+  Problem alone_;                                   // the problem without links
+  int64_t most_ = 0, least_ = 0, least_alone_ = 0;  // peaks between which the levels lie
   std::vector<Candidate> minimal_;
-  Candidate laid_out_;  // by arena_of(), and its arena
+  Candidate laid_out_;  // the candidate of the last arena_of(), and its arena
   int64_t arena_ = 0;
   double far_level_ = 0;
-  int in_vain_ = 0;              // anneal_far(), last
+  int in_vain_ = 0;              // the last anneal_far() calls without a gain
   std::vector<Candidate> high_;  // plans with arenas much higher than their peaks
 };
 

@@ -52,7 +52,7 @@ const Fit& Smallest::made() {
   const auto shrink = [&] {
     if (s_.p.ops.size() > structure_.most_ops()) return;
     Candidate c = s_.archive.plans().begin()->second;
-    s_.local_search.use_links(false);  // so that links do not make it larger
+    s_.local_search.use_links(false);  // so that links do not make the smallest budget larger
     s_.local_search.shrink(c, kSearchWork);
     s_.local_search.use_links(true);
   };
@@ -71,8 +71,8 @@ const Fit& Smallest::made() {
   const Candidate lowest = s_.archive.plans().begin()->second;
   if (const int64_t capacity = s_.searched_capacity(lowest); capacity < made_->plan.arena_bytes)
     if (auto fit = s_.lay_out_exactly(lowest, capacity)) made_ = std::move(fit);
-  // Smaller budgets are tried until a budget fails that is one page less than a plan's arena. Steps stay between budgets that failed and
-  // those that fit.
+  // Smaller budgets are tried until a budget fails that is one page less than a plan's arena. Each next budget lies
+  // between those that failed and those that fit.
   int64_t too_low = least_bytes(s_.p, s_.index) - 1;  // a peak that there is no plan for
   const auto within = [&](int64_t budget) {
     int64_t target = budget;

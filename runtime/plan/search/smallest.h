@@ -12,11 +12,11 @@ class Smallest {
   Smallest(Search& search, StructureSearch& structure, BroughtDown& brought_down)
       : s_(search), structure_(structure), brought_down_(brought_down) {}
 
-  // The lower one of the two below.
+  // The lower of the two plans below.
   const Fit& plan();
-  // Every value is in a tier whenever no op uses it. nullptr without links.
+  // The plan in which every value is offloaded whenever no op uses it. nullptr without links.
   const Fit* sent();
-  // Values are recomputed.
+  // The plan in which values are recomputed.
   const Fit& made();
 
  private:

@@ -11,8 +11,8 @@ namespace cairn::plan {
 
 namespace {
 
-// Twice the bytes of all values and of the largest workspace, if that does not overflow. No plan needs as much, and tables are as large
-// as the budget.
+// Twice the bytes of all values and of the largest workspace, if that does not overflow. No plan needs as much.
+// Tables grow with the budget, so a larger budget is reduced to this.
 int64_t most_bytes(const Problem& p) {
   int64_t bytes = 0, workspace = 0;
   for (const Value& v : p.values) bytes += v.bytes;
@@ -34,7 +34,8 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? std::min(budget_bytes, most_bytes(p_)) : most_bytes(p_);
-  // Very small problems are searched for all budgets at once, always with the same effort: answers must not depend on who asks first.
+  // Very small problems are searched for all budgets at once, always with the same effort: answers must not depend on
+  // which question comes first.
   const bool all_at_once = p_.ops.size() <= kTinyProblem / 2;
   search_.set_layout_effort(effort == Effort::kWhole || all_at_once ? 0 : kNoEffort);
   if (budget < least_bytes(p_, search_.index)) return {};
@@ -43,10 +44,11 @@ std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
     if (!fit) return {};
     return finish(with_fewer_copies(search, std::move(*fit), budget).plan, budget_bytes, effort);
   };
-  // Without a budget a search can only save waiting for copies that policies ask for. That is not worth a long search.
+  // Without a budget, a search can only avoid waits for copies that policies ask for. That is not worth a long
+  // search.
   if (budget_bytes <= 0 && p_.ops.size() > kTinyProblem) effort = std::min(effort, Effort::kQuick);
   if (!small()) return finished(search_, one_.solve(budget, effort));
-  // Plans for all budgets may be known already. They are not used here: else plans would depend on what was asked before.
+  // Plans for all budgets may be known already. They are not used here: else plans would depend on earlier questions.
   if (effort != Effort::kWhole && !all_at_once) {
     if (!quick_) quick_.emplace(p_, threads_);
     return finished(quick_->search, quick_->one.solve(budget, effort));
@@ -60,7 +62,8 @@ Plan Solver::smallest() {
   return levels().lowest().plan;
 }
 
-// The plan that keeps everything, if it fits. Nothing is faster unless policies make it wait or recompute; then a search may do better.
+// The plan that keeps everything, if it fits. No plan is faster unless policies make it wait or recompute; then a
+// search may find a faster one.
 std::optional<Plan> Solver::as_it_is(int64_t budget, bool limited) {
   const Candidate least{search_.rules.base, {}, search_.evaluate(search_.rules.base, {}, search_.sequence)};
   const double seconds = small() && limited ? search_.index.total_seconds : search_.sequence.seconds;

@@ -1,4 +1,5 @@
-// From a budget to a plan: first the plan that keeps everything, then the searches, then decisions, reasons and the bound.
+// From a budget to a plan: first the plan that keeps everything, then the searches, then decisions, reasons and the
+// bound.
 #pragma once
 #include <map>
 #include <optional>
@@ -8,15 +9,15 @@
 
 namespace cairn::plan {
 
-// Solves one problem for any budget; the problem's own budget is ignored. What was found is kept, so that later questions take less time.
-// Plans do not depend on earlier questions.
+// Solves one problem for any budget; the problem's own budget is ignored. Results are cached, so that later questions
+// take less time. Plans do not depend on earlier questions.
 class Solver {
  public:
   explicit Solver(const Problem&, int threads = kMostThreads);
 
   // budget_bytes 0: no limit. Nothing if no plan fits.
   std::optional<Plan> solve(int64_t budget_bytes, Effort effort = Effort::kWhole);
-  // No plan is faster.
+  // A lower bound on the seconds of any plan.
   double least_seconds(int64_t budget_bytes) { return search_.bound_seconds(budget_bytes); }
   // The plan with the lowest arena that solve() can find.
   Plan smallest();
@@ -35,14 +36,15 @@ class Solver {
   Search search_;
   OneBudget one_;
   std::optional<Levels> levels_;  // a small problem's plans for all budgets
-  // Quick searches of a small problem. They have an archive of their own, as they would overwrite the plans for all budgets.
+  // Quick searches of a small problem. They have an archive of their own, as they would overwrite the plans for all
+  // budgets.
   struct Quick {
     Quick(const Problem& p, int threads) : search(p, false, threads), one(search) {}
     Search search;
     OneBudget one;
   };
   std::optional<Quick> quick_;
-  std::map<std::pair<int64_t, Effort>, std::optional<Plan>> solved_;  // by budget
+  std::map<std::pair<int64_t, Effort>, std::optional<Plan>> solved_;  // plans by budget and effort
 };
 
 }  // namespace cairn::plan

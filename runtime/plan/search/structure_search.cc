@@ -11,18 +11,19 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kDescentWork = 6'000'000;         // where nothing fits yet
+constexpr int64_t kDescentWork = 6'000'000;         // of a descent, where nothing fits yet
 constexpr int64_t kGreedyWork = 6'000'000;          // of one greedy search
-constexpr int64_t kQuickDescent = 500;              // per op, of a search that is not whole
-constexpr size_t kOptions = 48, kManyOptions = 96;  // per stage; with a link there are more worth having
-// What a byte costs whose copy is late depends on how scarce the link is, which only the plans tell.
+constexpr int64_t kQuickDescent = 500;              // per op, of a search with less than full effort
+constexpr size_t kOptions = 48, kManyOptions = 96;  // per stage; with a link, more of them are useful
+// The cost per byte of a late copy depends on how scarce the link is. That is known only from the plans, so several
+// values are tried.
 constexpr std::array<Lag, 4> kLags = {Lag{8, .05}, Lag{3, .1}, Lag{8, .25}, Lag{8, .6}};
-constexpr double kQuickEnough = 1e-2;  // above the bound: where a quick search tries no other one
+constexpr double kQuickEnough = 1e-2;  // above the bound: if nearer, a quick search tries no other way
 constexpr double kFarOfLinks = 3e-2;   // above the bound: copies are tried in other ways
-constexpr std::array<int32_t, 2> kGroups = {32, 96};  // of Segments
-constexpr int32_t kFineGroups = 250;                  // the same near the smallest budget
+constexpr std::array<int32_t, 2> kGroups = {32, 96};  // numbers of groups of Segments
+constexpr int32_t kFineGroups = 250;                  // of Segments, near the smallest budget
 constexpr int kPeakRounds = 4;                        // of feedback from the real peak or arena
-constexpr int kSegmentRounds = 8;                     // the same of segments
+constexpr int kSegmentRounds = 8;                     // the same, for plans of segments
 
 }  // namespace
 
@@ -102,7 +103,7 @@ void StructureSearch::look() {
   sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, link, kManyOptions});
 }
 
-// Of the descent from the lowest plan to the target, where no plan is within it.
+// The work of the descent from the lowest plan to the target, where no plan is within the target.
 int64_t StructureSearch::descent_work(Effort effort) const {
   if (effort != Effort::kWhole)
     return std::min(kDescentWork, static_cast<int64_t>(s_.p.ops.size()) * kQuickDescent);
@@ -116,7 +117,7 @@ void StructureSearch::aim(int64_t target, double bound, int64_t table_work, Effo
     const Candidate* const found = s_.archive.within(target);
     return !found || found->cost.seconds > bound * (1 + gap);
   };
-  // A quick search tries plans without links last, and only if those with links are not good enough.
+  // A quick search tries plans without links last, and only if those with links are not fast enough.
   const bool linked_first = !s_.p.links.empty() && table_work < kTableWork;
   if (!linked_first) aim_with(sets_[0], -1, {}, target, table_work);
   if (!s_.p.links.empty()) {
@@ -133,7 +134,7 @@ void StructureSearch::aim(int64_t target, double bound, int64_t table_work, Effo
   if (linked_first && is_above(kFarOfLinks)) aim_with(sets_[0], -1, {}, target, table_work);
   if (!s_.p.links.empty() && !stages_->chain && is_above(kFarOfLinks))
     aim_with_longest_idle(s_.rules.base, target);
-  // If the link is fast enough, nothing need be recomputed.
+  // If the link is fast enough, nothing has to be recomputed.
   if (!s_.p.links.empty() && effort == Effort::kWhole && is_above(kFarOfLinks))
     s_.send_around_full({s_.rules.base, {}, {}}, target);
   if (is_above(kGoodEnoughLater)) {
@@ -146,7 +147,8 @@ void StructureSearch::aim(int64_t target, double bound, int64_t table_work, Effo
   s_.local_search.descend(c, target, descent_work(effort));
 }
 
-// The peak in the table differs a little from the real one. Changes the room of the table until the real peak is the target.
+// The peak in the table differs a little from the real one. Changes the room of the table until the real peak is the
+// target.
 void StructureSearch::aim_with(const OptionSets& sets, int32_t link, Lag lag, int64_t target,
                                int64_t table_work) {
   const int64_t wanted = target - s_.index.persistent_bytes;
@@ -181,7 +183,7 @@ void StructureSearch::deepen(int64_t target) {
   }
 }
 
-// Segments of ops. Changes the room of the table until the real peak is the target.
+// Plans of segments of ops. Changes the room of the table until the real peak is the target.
 void StructureSearch::aim_with_segments(int64_t target, Segments& segments) {
   const int64_t wanted = target - s_.index.persistent_bytes;
   int64_t room = wanted, fits = 0, too_much = 0;
@@ -203,10 +205,11 @@ void StructureSearch::aim_with_segments(int64_t target, Segments& segments) {
   }
 }
 
-// Offloads the values that are unused for longest around the beginning of backward, as many as it takes: their copies have most time.
+// Offloads as many values as are needed, those first that are unused for longest around the beginning of backward:
+// their copies have most time.
 void StructureSearch::aim_with_longest_idle(const RetentionPoints& from, int64_t target) {
   const int32_t link = widest_link(s_.p, s_.index);
-  std::vector<double> begins = {0};  // of ops, if everything is kept
+  std::vector<double> begins = {0};  // when ops begin, if everything is kept
   for (const Op& op : s_.p.ops) begins.push_back(begins.back() + op.seconds);
   const auto idle = [&](int32_t g) {
     const Intervals::Interval& interval = s_.intervals.all[g];
@@ -224,7 +227,7 @@ void StructureSearch::aim_with_longest_idle(const RetentionPoints& from, int64_t
   const auto fits = [&](int32_t g) { return (room -= s_.p.values[s_.intervals.all[g].value].bytes) >= 0; };
   order.erase(std::find_if_not(order.begin(), order.end(), fits), order.end());
   for (const Pace& pace : s_.paces()) {
-    size_t low = 0, high = order.size() + 1;  // too few, and enough
+    size_t low = 0, high = order.size() + 1;  // numbers of values: too few, and enough
     while (high - low > 1) {
       const size_t count = low + (high - low) / 2;
       RetentionPoints t = from;

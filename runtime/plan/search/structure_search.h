@@ -1,5 +1,5 @@
-// Plans that the structure of a graph gives for one budget, before any search near them: the table over the stages of a chain,
-// checkpoints of several levels, segments of graphs that are no chain; and greedy eviction.
+// Plans that follow from the structure of a graph for one budget, before any local search: the table over the stages
+// of a chain, checkpoints of several levels, segments of graphs that are not a chain; and greedy eviction.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -13,7 +13,8 @@
 
 namespace cairn::plan {
 
-// Local search is left out for problems of more ops; the second number is for graphs that are no chain of blocks.
+// Local search is left out for problems with more ops; the second number is for graphs that are not a chain of
+// blocks.
 inline constexpr size_t kMostSearchedOps = 6000, kMostOpsOfGraph = 25000;
 inline constexpr int64_t kSearchWork = 6'000'000;  // of one local search
 inline constexpr int64_t kTableWork = 12'000'000,
@@ -28,7 +29,7 @@ class StructureSearch {
   StructureSearch(const StructureSearch&) = delete;
   StructureSearch& operator=(const StructureSearch&) = delete;
 
-  // The stages of the problem, once. To be called before the questions below.
+  // Finds the stages of the problem, once. To be called before the questions below.
   void look();
   const Stages& stages() const { return *stages_; }
   bool chain() const { return stages_->chain; }
@@ -37,8 +38,8 @@ class StructureSearch {
   std::deque<Segments>& segments() { return segments_; }
   Segments& fine_segments();
 
-  // The fastest plan that structure gives within the budget. target: the peak for which arenas fit. too_low: the highest peak known
-  // to have no plan; nothing is looked for below.
+  // The fastest plan that structure gives within the budget. target: the peak for which arenas fit. too_low: the
+  // highest peak known to have no plan; no lower one is looked for.
   std::optional<Fit> closest(int64_t budget, double bound, int64_t table_work, Effort, int64_t& target,
                              int64_t* too_low = nullptr);
   // The fastest plan of Greedy within the budget.
@@ -59,12 +60,12 @@ class StructureSearch {
 
   Search& s_;
   std::optional<Stages> stages_;
-  std::vector<OptionSets> sets_;             // without links, and with the first one
-  std::deque<Segments> segments_;            // of several numbers of groups; of chains of blocks none
-  std::unique_ptr<Segments> fine_segments_;  // of more groups
+  std::vector<OptionSets> sets_;             // without links, and with the first link
+  std::deque<Segments> segments_;            // of several numbers of groups; none for chains of blocks
+  std::unique_ptr<Segments> fine_segments_;  // with more groups
   struct Closest {
     int64_t budget, table_work, target;
-    bool whole;  // no quick search
+    bool whole;  // whether the search has full effort
     std::optional<Fit> fit;
   };
   std::optional<Closest> closest_;

@@ -1,4 +1,4 @@
-// Solving problems one by one, and solving the same ones again.
+// Solves problems, and reuses what was found when the same problem comes again.
 #include "runtime/plan/cache.h"
 
 #include <algorithm>
@@ -103,7 +103,7 @@ Plan SolverCache::smallest(const Problem& p) {
 
 void SolverCache::refuse(const Problem& p) {
   const Plan lowest = smallest(p);
-  std::vector<bool> away;  // what stays in that plan is persistent
+  std::vector<bool> away;  // what that plan keeps is persistent
   for (size_t v = 0; v < p.values.size(); ++v)
     away.push_back(lowest.home_offsets.empty() || lowest.home_offsets[v] >= 0);
   const Problem resolved = resolve_homes(p, away);

@@ -11,13 +11,13 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kChoiceProbes = 7;  // per round, between two numbers of choices
+constexpr size_t kChoiceProbes = 7;  // numbers of choices tried between two others, per round
 constexpr int kChoiceRounds = 2;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
-constexpr double kBoundRounding = 1e-9;  // of bounds
-constexpr int64_t kLeavingParts = 64;    // of the bytes that may leave: nothing less is told apart
+constexpr double kBoundRounding = 1e-9;  // relative error of bounds
+constexpr int64_t kLeavingParts = 64;    // of the bytes that may leave: finer differences are ignored
 
-// What so many of the cheapest choices free and cost.
+// The bytes that the k cheapest choices free, and their seconds.
 struct Prefix {
   int64_t bytes = 0;
   double seconds = 0;
@@ -71,8 +71,8 @@ class ChoiceSearch {
     }
     return numbers;
   }
-  // Those are solved that may be the best by their lower bounds and by plans for more memory, the most promising ones first.
-  // The others count as never.
+  // Solves those numbers that may be the best by their lower bounds and by plans for more memory, the most promising
+  // ones first. The others count as infinitely slow.
   void probe(const std::vector<size_t>& numbers) {
     struct Probe {
       double least;
@@ -93,7 +93,7 @@ class ChoiceSearch {
       }
     }
   }
-  // With fewer bytes no plan is faster than those for a higher number.
+  // With less memory no plan is faster than those for a higher number.
   bool cannot_win(size_t number) const {
     const auto more = planned_.upper_bound(number);
     if (more == planned_.end()) return false;
@@ -107,13 +107,14 @@ class ChoiceSearch {
   const Problem& p_;
   const Index index_;
   const int64_t least_bytes_;
-  const std::vector<Prefix> prefixes_;  // by number of choices taken
+  const std::vector<Prefix> prefixes_;  // one per number of choices taken
   SolverCache& cache_;
-  std::map<size_t, double> seconds_;  // of what was looked at
-  std::map<size_t, double> planned_;  // of the plans found, without what the choices cost
+  std::map<size_t, double> seconds_;  // of the numbers looked at
+  std::map<size_t, double> planned_;  // of the plans found, without the seconds of the choices
 };
 
-// Where a number of bytes between two leaves, memory is at most that of the higher one, and seconds at least those of the lower.
+// If the bytes that leave lie between two numbers, memory is at most that of the higher number, and seconds are at
+// least those of the lower one.
 bool may_take_less(const Problem& p, const Index& index, const Leaving& leaving, double limit, int64_t low,
                    int64_t high) {
   const double takes = static_cast<double>(low) * leaving.seconds_per_byte - leaving.hidden;

@@ -1,5 +1,5 @@
-// An independent reading of the plan form: replays the steps with its own book-keeping and compares what the
-// plan claims. Shares only the lanes' simulation with the solver.
+// An independent reading of the plan form: replays the steps with its own bookkeeping and compares the result with
+// what the plan claims. Shares only the simulation of the lanes with the solver.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -52,13 +52,13 @@ struct State {
   bool here = false, coming = false, read = false;
   int64_t offset = -1;
   int lives = 0;
-  int32_t from = -1;                     // how this life began: -1 a run, else the link
-  bool by_run = false, by_link = false;  // returned that way
-  bool read_back = false;                // and was read then
+  int32_t from = -1;                     // how the present residency began: -1 a run, else the link
+  bool by_run = false, by_link = false;  // how it came to the device again
+  bool read_back = false;                // an op read it after that
   std::vector<int32_t> going;            // links with a copy on its way out
-  std::map<int32_t, int64_t> held;       // link -> offset of the copy there
-  bool lives_at_home = false;            // this plan has it there
-  bool changed = false;                  // on the device it is another than in its tier
+  std::map<int32_t, int64_t> held;       // copies in tiers: link -> offset
+  bool lives_at_home = false;            // this plan has it in its tier
+  bool changed = false;                  // its bytes on the device differ from those in its tier
 };
 
 class Replay {
@@ -107,7 +107,8 @@ class Replay {
          "one home_offset per value is needed");
   }
 
-  // What may live in a tier and is not said to stay on the device lies there from start to end.
+  // A value that may live in a tier, and that the plan does not keep on the device, lives in the tier from start to
+  // end.
   void homes() {
     for (size_t v = 0; v < p_.values.size(); ++v) {
       const Value& value = p_.values[v];
@@ -205,7 +206,7 @@ class Replay {
     }
   }
 
-  // What differs for values that live in their tier. False: nothing does.
+  // Checks the steps of values that live in their tier. False: the step is checked as for other values.
   bool take_homed(const Step& step, State& v, const std::string& who) {
     const int32_t home = p_.values[step.index].home;
     must(step.kind != StepKind::kDrop, "'", who, "' lives in the tier, and is not dropped there");
@@ -320,7 +321,7 @@ class Replay {
 
 std::string violation(const Problem& p, const Plan& plan) {
   check(p);
-  // What is fresh and stays is as a value without a home.
+  // A fresh value that is kept on the device is checked as an ordinary value.
   const bool any = std::any_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.fresh; });
   if (!any || plan.home_offsets.size() != p.values.size()) return Replay(p, plan).run();
   std::vector<bool> away;

@@ -19,37 +19,37 @@ struct Trace {
   bool operator==(const Trace&) const = default;
 };
 
-// A plan for the stages so far. run: bytes on the device while `out` of the last one is recomputed and used.
+// A plan for the stages so far. run: bytes on the device while `out` of the last stage is recomputed and used.
 struct Label {
   int64_t kept = 0, run = 0;
   double seconds = 0;
   double leaving = 0,
-         coming = 0;  // bytes of copies that did not fit beside the compute so far, per direction
+         coming = 0;  // bytes of copies not hidden by compute so far, per direction
   Trace trace;
 };
 
-constexpr int64_t kMinCells = 24, kMaxCells = 4096;  // of the table
-constexpr int64_t kFineCells = 256;  // more gain little: only where they take no more than this
+constexpr int64_t kMinCells = 24, kMaxCells = 4096;  // cells of the table
+constexpr int64_t kFineCells = 256;                  // more gain little: only if they are no larger than this
 constexpr int64_t kFineWork = 2'000'000;
 constexpr int kPriceRounds = 3;
 constexpr double kCopyAhead = 4;
-constexpr size_t kLong = 256, kNear = 64;  // stages
+constexpr size_t kLong = 256, kNear = 64;  // numbers of stages
 constexpr double kRegret = .1;             // share of a stage's forward seconds
 constexpr int kClasses = 2;                // plans in the middle of a run do not compete with others
-// In each cell the best plan survives at several prices per byte: one price alone would drift to the side of
-// the cell that it favours, and with it the whole table.
+// In each cell the best plan survives at several prices per byte. With one price, plans would move to the side of the
+// cell that it favours, and so would the full table.
 constexpr std::array<double, 3> kPrices = {.5, 1, 2};
 constexpr double kEmpty = std::numeric_limits<double>::infinity();  // the score of a slot without a plan
 constexpr int kSlots = kClasses * static_cast<int>(kPrices.size());
 
-// The table by cell, class and price, kept from one program to the next: most programs fill few of its cells, and clearing
-// all of them would take longer than the program.
+// The table by cell, class and price, kept from one program to the next. Most programs fill few of its cells.
+// Clearing all of them would take longer than the program.
 struct Table {
   std::vector<Label> plans;
-  std::vector<double> score;     // kEmpty where no plan is
-  std::vector<uint64_t> filled;  // a bit per slot
-  size_t held = 0;               // slots that all three have
-  bool clean = true;             // without a plan: false where a program ended early
+  std::vector<double> score;     // per slot; kEmpty: without a plan
+  std::vector<uint64_t> filled;  // a bit per slot that holds a plan
+  size_t held = 0;               // slots allocated in all three
+  bool clean = true;             // holds no plan; false after a program that ended early
 
   void hold(size_t slots) {
     if (!clean) {
@@ -65,8 +65,9 @@ struct Table {
   }
 };
 
-// Tables that wait for their next program. Not one by thread: what a thread is to destroy at its end takes memory to note, and
-// where there is none that ends the process. Whoever finds the list in use does without.
+// Tables that wait for their next program. They are not thread-local: registering a destructor for the end of a
+// thread allocates memory, and a failure of that ends the process. A caller that finds the list in use makes a table
+// of its own.
 struct Waiting {
   std::mutex mutex;
   std::vector<std::unique_ptr<Table>> tables;
@@ -91,7 +92,7 @@ class TableInUse {
     const std::unique_lock lock(list.mutex, std::try_to_lock);
     if (lock) try {
         list.tables.push_back(std::move(table_));
-      } catch (const std::bad_alloc&) {  // then it goes
+      } catch (const std::bad_alloc&) {  // then the table is destroyed
       }
   }
   TableInUse(const TableInUse&) = delete;
@@ -108,8 +109,8 @@ class Frontier {
            Lag lag, int64_t max_work)
       : p_(p), stages_(stages), sets_(sets), room_(room), link_(link), lag_(lag), max_work_(max_work) {}
 
-  // Tries prices around the one at which the stages would fill the room each for itself: the table is too
-  // coarse for long chains to find the best mix alone, but not to make a mix fit.
+  // Tries prices around the one at which the stages, each by itself, would fill the room. For long chains the table
+  // is too coarse to find the best mix by itself, but fine enough to make a mix fit.
   Chosen solve(double& known) {
     if (known > 0) {
       price_ = known;
@@ -117,7 +118,7 @@ class Frontier {
     }
     Chosen best;
     const double start = price();
-    double low = 0, high = 0;  // prices known to leave too little room, or enough
+    double low = 0, high = 0;  // prices known to leave too little room, and enough
     price_ = start;
     for (int round = 0; round < kPriceRounds; ++round) {
       Chosen tried = solve_at_price();
@@ -137,9 +138,9 @@ class Frontier {
 
  private:
   Chosen solve_at_price() {
-    std::vector<Label> plans = {Label{}};  // for the stages so far
+    std::vector<Label> plans = {Label{}};  // plans for the stages so far
     std::vector<Trace> traces;             // of all stages, one after the other
-    std::vector<size_t> begins;            // where those of each stage begin
+    std::vector<size_t> begins;            // per stage: where its traces begin
     worth_.assign(2 * sets_.count(), {});
     for (size_t k = 0; k < kPrices.size(); ++k) prices_[k] = kPrices[k] * price_;
     int64_t steps = 1;
@@ -180,7 +181,7 @@ class Frontier {
     return l.seconds + l.leaving / link.out_bytes_per_second + l.coming / link.in_bytes_per_second;
   }
 
-  // Seconds per byte at which the stages, each for itself, would keep as much as there is room for.
+  // The seconds per byte at which the stages, each by itself, would keep as much as there is room for.
   double price() const {
     double low = 0, high = 0;
     for (size_t s = 0; s < stages_.all.size(); ++s)
@@ -210,7 +211,7 @@ class Frontier {
     return high;
   }
 
-  // One of the stage's options, as far as it does not depend on what was chosen before.
+  // One option of the stage: the part that does not depend on earlier choices.
   struct Choice {
     int64_t peak, kept, held;
     double seconds, moved;
@@ -222,7 +223,7 @@ class Frontier {
     double forward = 0, backward = 0;  // seconds of the stage
     double out_rate = 1, in_rate = 1;
     double sent = 0;                         // bytes that can leave during the stage's forward
-    double max_leaving = 0, max_coming = 0;  // bytes that copies may lag after
+    double max_leaving = 0, max_coming = 0;  // bytes by which copies may be late
   };
 
   Pass pass_of(size_t s) const {
@@ -257,7 +258,7 @@ class Frontier {
       Label n;
       n.trace.parent = static_cast<int32_t>(i);
       for (const Choice& c : choices_) {
-        if (here + c.peak > room_) break;  // by rising peak
+        if (here + c.peak > room_) break;  // choices are sorted by peak
         n.kept = l.kept + c.kept;
         n.run = c.gives_out ? c.held + (c.needs_in ? l.run : 0) : 0;
         if (n.kept + n.run > room_) continue;
@@ -279,7 +280,7 @@ class Frontier {
     }
   }
 
-  // The plans in the table, in its order; it is empty afterwards.
+  // Moves the plans out of the table, in its order; it is empty afterwards.
   void take(std::vector<Label>& plans) {
     plans.clear();
     const size_t words = static_cast<size_t>(cells_ * kSlots) / 64 + 1;
@@ -294,8 +295,8 @@ class Frontier {
     }
   }
 
-  // In a long chain, far from the beginning of backward, only bytes kept matter: what is dear at the present
-  // price is not looked at.
+  // In a long chain, far from the beginning of backward, only the bytes kept matter. Options that are expensive at
+  // the present price are skipped.
   const std::vector<int32_t>& worthwhile(size_t s) {
     const bool near = stages_.all.size() < kLong || s + kNear >= stages_.all.size();
     auto& list = worth_[2 * sets_.number(s) + (near ? 1 : 0)];
@@ -306,13 +307,14 @@ class Frontier {
     for (const Option& o : options)
       if (o.moved == 0) best = std::min(best, score(o));
     for (int32_t i = stages_.all[s].begin; i < stages_.all[s].end; ++i) forward += p_.ops[i].seconds;
-    int64_t max_moved = 0;  // about what the link can take meanwhile, or one value
+    int64_t max_moved = 0;  // about what the link can move meanwhile, or one value
     if (link_ >= 0) {
       int64_t least = INT64_MAX;
       for (const Option& o : options)
         if (o.moved > 0) least = std::min(least, o.moved);
       const double meanwhile = kCopyAhead * forward * p_.links[link_].out_bytes_per_second;
-      max_moved = std::max(least, static_cast<int64_t>(std::min(meanwhile, 9e18)));  // of what fits a number
+      // Limited to what an int64_t holds.
+      max_moved = std::max(least, static_cast<int64_t>(std::min(meanwhile, 9e18)));
     }
     for (size_t k = 0; k < options.size(); ++k)
       if (options[k].moved <= max_moved && (near || score(options[k]) <= best + kRegret * forward))
@@ -350,8 +352,9 @@ class Frontier {
   TableInUse in_use_;
   Table& table_ = *in_use_;
   std::array<double, kPrices.size()> prices_{};
-  std::vector<Choice> choices_;              // of the present stage
-  std::vector<std::vector<int32_t>> worth_;  // options looked at, per set: far from the end of forward, near
+  std::vector<Choice> choices_;  // choices of the present stage
+  // Options looked at: two lists per set, far from the end of forward and near it.
+  std::vector<std::vector<int32_t>> worth_;
 };
 
 }  // namespace

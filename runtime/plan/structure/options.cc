@@ -20,14 +20,14 @@ bool dominates(const Option& a, const Option& b) {
          a.moved <= b.moved && a.seconds <= b.seconds && a.needs_in <= b.needs_in;
 }
 
-// What an option gains in bytes over one that is no slower.
+// The bytes that one option saves over another that is no slower.
 double gain(const Option& a, const Option& over) {
   const auto less = [](int64_t x, int64_t y) { return static_cast<double>(std::max<int64_t>(0, y - x)); };
   return less(a.kept, over.kept) + less(a.peak, over.peak) / 4 + less(a.held, over.held) / 4 +
          less(a.moved, over.moved) / 2;
 }
 
-// Of options by rising seconds, more than `most`: drops, again and again, the one that gains least over one
+// options: by rising seconds. While there are more than `most`, drops the one that saves the fewest bytes over one
 // that is no slower.
 void drop_close(std::vector<Option>& options, size_t most) {
   struct Nearest {
@@ -72,7 +72,7 @@ std::vector<Option> pareto(std::vector<Option> options, size_t most) {
   return kept;
 }
 
-// The candidates worth asking about: those that free the most bytes.
+// The candidates worth considering: those that free the most bytes.
 std::vector<int32_t> chosen(const StageModel& m, int most) {
   std::vector<std::pair<int64_t, int32_t>> by_bytes;
   for (uint64_t rest = m.candidates; rest; rest &= rest - 1) {
@@ -140,7 +140,7 @@ OptionSets::OptionSets(const Problem& p, const Index& index, const Intervals& in
                        const Stages& stages, int32_t link, size_t most)
     : p_(p), index_(index), intervals_(intervals), rules_(rules), stages_(stages), link_(link) {
   std::map<std::vector<int64_t>, int32_t> known;
-  std::vector<StageModel> models;  // the distinct ones
+  std::vector<StageModel> models;  // one per group of equal stages
   std::vector<int32_t> set_of_model;
   for (size_t s = 0; s < stages.all.size(); ++s) {
     StageModel model;
@@ -179,7 +179,8 @@ void OptionSets::apply(size_t number, const Option& o, RetentionPoints& t) const
     const bool again = local < 64 && o.again >> local & 1, moves = local < 64 && o.moves >> local & 1;
     int64_t total = 0;
     for (int32_t v : index_.outputs[i]) total += p_.values[v].bytes;
-    const int64_t least_moved = total / 64 + (total % 64 != 0 ? 1 : 0);  // less is not worth a copy
+    // Smaller options are not worth a copy.
+    const int64_t least_moved = total / 64 + (total % 64 != 0 ? 1 : 0);
     for (int32_t v : index_.outputs[i]) {
       const int32_t tail = intervals_.first[v + 1] - 1;
       const int32_t interval = rules_.across[v] >= 0 ? rules_.across[v] : tail;

@@ -1,5 +1,5 @@
-// The options of one stage: which of its ops to recompute, and which outputs to offload. Each is simulated with the stage's own backward
-// ops, and the Pareto set remains. Identical stages are priced once.
+// The options of one stage: which of its ops to recompute, and which outputs to offload. Each is simulated with the
+// stage's own backward ops, and the Pareto set remains. Identical stages are priced once.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace cairn::plan {
 
-// Bytes count values that the stage makes. If Stage::out is not kept, an earlier run recomputes it while the next stage's backward runs:
-// "the run before" below.
+// Bytes count values that the stage makes. If Stage::out is not kept, an earlier run recomputes it while the next
+// stage's backward runs. Below this is "the run before".
 struct Option {
   int64_t kept = 0;        // on the device from forward until the stage's own backward
   int64_t peak = 0;        // most bytes in its backward or forward, gradients included
   int64_t held = 0;        // from the run before until its own backward, `out` included
-  int64_t moved = 0;       // over the link
+  int64_t moved = 0;       // offloaded over the link
   double seconds = 0;      // of ops run again
   uint64_t again = 0;      // ops run again, bit per op from Stage::begin
-  uint64_t moves = 0;      // ops whose outputs go over the link
+  uint64_t moves = 0;      // ops whose outputs are offloaded
   bool gives_out = false;  // `out` is not kept
-  bool needs_in = false;   // making `out` again needs `in`
+  bool needs_in = false;   // recomputing `out` needs `in`
   bool twice = false;      // what the run before makes is not held, but recomputed once more
 };
 
@@ -35,7 +35,7 @@ class OptionSets {
   size_t number(size_t stage) const { return static_cast<size_t>(set_of_[stage]); }
   const std::vector<Option>& at(size_t number) const { return sets_[number]; }
   size_t largest() const;
-  // Whether some stage was too large to be looked into: its values stay.
+  // Whether a stage was too large to be looked into: its values are kept.
   bool whole() const { return whole_; }
   // Writes an option's choices into the retention points.
   void apply(size_t stage, const Option&, RetentionPoints&) const;

@@ -12,11 +12,11 @@ namespace cairn::plan {
 namespace {
 
 constexpr int32_t kMaxGroups = 256;
-constexpr int64_t kMaxLevels = 1024;      // of room
-constexpr int64_t kMaxWork = 60'000'000;  // entries times splits
+constexpr int64_t kMaxLevels = 1024;      // levels into which the room is divided
+constexpr int64_t kMaxWork = 60'000'000;  // limit of entries times splits
 constexpr float kNoWay = std::numeric_limits<float>::infinity();
 
-// Consecutive stages treated as one: forward seconds, bytes of the value that leaves it, and what its own
+// Consecutive stages treated as one: forward seconds, bytes of the value that leaves the group, and what its own
 // backward takes once its `in` is there.
 struct Group {
   size_t begin = 0, end = 0;
@@ -24,12 +24,12 @@ struct Group {
   int64_t out = 0, peak = 0;
 };
 
-// The cheapest ways at the levels of a row, of equal ones the first that was offered.
+// The cheapest ways at the levels of a row; of equal ones, the first that was offered.
 struct Row {
   float* cost;
   int32_t* way;
 
-  // At levels first..last: a way over what takes `out` levels from `later`.
+  // At levels first to last: considers a way over the entry of `later` that is `out` levels lower.
   void take_less(float seconds, const float* later, int32_t out, const float* earlier, int32_t first,
                  int32_t last, int32_t this_way) const {
     if (first <= last)
@@ -75,7 +75,8 @@ class Recursion {
             std::max(need_[static_cast<size_t>(s) * n + i - 1], groups_[i - 1].out + groups_[i].out);
     for (int32_t span = 0; span < n; ++span)
       for (int32_t s = 0; s + span < n; ++s) fill(s, s + span);
-    // The first way through is no recompute: its checkpoints come free, from the last group to the first.
+    // The first pass through the groups is no recompute, so its checkpoints cost nothing. From the last group to the
+    // first.
     std::vector<float> best(static_cast<size_t>(n + 1) * (levels_ + 1), kNoWay);
     std::fill(best.begin() + static_cast<std::ptrdiff_t>(at1(n, 0)), best.end(), 0.0f);
     std::vector<int32_t> from(best.size(), -1);  // a segment's last group, or n and the number of an option
@@ -118,7 +119,7 @@ class Recursion {
   }
 
  private:
-  // The level of room from which there is a way, and the one from which more room changes nothing.
+  // The lowest level of room with a way, and the one above which more room changes nothing.
   struct Range {
     int32_t first = 0, same = 0;
   };
@@ -128,7 +129,7 @@ class Recursion {
     if (!sets_ || g.end != g.begin + 1) return {};
     return sets_->of(g.begin);
   }
-  // As the policies have it.
+  // Leaves the group's values as the policies have them.
   void leave_alone(const Group& g, RetentionPoints& t) const {
     for (int32_t op = stages_.all[g.begin].begin; op < stages_.all[g.begin].end; ++op)
       for (int32_t v : index_.outputs[op])
@@ -137,7 +138,7 @@ class Recursion {
   }
 
   size_t at1(int32_t s, int32_t m) const { return static_cast<size_t>(s) * (levels_ + 1) + m; }
-  // Of s <= t.
+  // The index of (s, t) with s <= t.
   size_t at2(int32_t s, int32_t t) const { return static_cast<size_t>(t) * (t + 1) / 2 + s; }
   size_t at(int32_t s, int32_t t, int32_t m) const { return at2(s, t) * (levels_ + 1) + m; }
   int32_t up(int64_t bytes) const { return static_cast<int32_t>((bytes + unit_ - 1) / unit_); }
@@ -198,8 +199,8 @@ class Recursion {
     return rules_.across[v] >= 0 ? rules_.across[v] : intervals_.first[v + 1] - 1;
   }
 
-  // Costs of s..t at all levels of room. They are infinite below some level and the same from some level on: only what lies
-  // between the two is computed.
+  // Computes the costs of s..t at all levels of room. They are infinite below some level and constant from some level
+  // on. Only what lies between the two is computed.
   void fill(int32_t s, int32_t t) {
     float* best = &cost_[at(s, t, 0)];
     Range& range = ranges_[at2(s, t)];
@@ -235,7 +236,7 @@ class Recursion {
     std::fill(split + range.same + 1, split + levels_ + 1, split[range.same]);
   }
 
-  // Checkpoints inside s..t, held from the program point that t's backward begins.
+  // Places the checkpoints inside s..t, held from the program point at which t's backward begins.
   void place(int32_t s, int32_t t, int32_t m, RetentionPoints& retention_points) const {
     while (s < t) {
       const int32_t k = s + split_[at(s, t, m)];
@@ -253,7 +254,7 @@ class Recursion {
     if (v >= 0 && free_to_go(v)) t[gap_of(v)] = retention_point;
   }
 
-  // Everything else is made when its own backward comes; before that it is only passed through.
+  // All other values are made when the group's own backward begins. Before that, the group is only passed through.
   void inside(const Group& g, RetentionPoints& t) const {
     for (size_t i = g.begin; i < g.end; ++i) {
       const Stage& stage = stages_.all[i];
@@ -277,12 +278,12 @@ class Recursion {
   bool possible_ = true;
   std::vector<Group> groups_;
   std::vector<double> sums_;
-  std::vector<int32_t> outs_;    // levels of what leaves each group
-  std::vector<int32_t> firsts_;  // per split of the present s..t: the level from which it is a way
-  std::vector<Range> ranges_;    // per s..t
+  std::vector<int32_t> outs_;    // per group: levels of the value that leaves it
+  std::vector<int32_t> firsts_;  // per split of the present s..t: the lowest level with a way
+  std::vector<Range> ranges_;    // per pair s..t of groups
   std::vector<float> cost_;
   std::vector<uint8_t> split_;   // where the second part begins, counted from the first group
-  std::vector<int32_t> splits_;  // the same of the present s..t
+  std::vector<int32_t> splits_;  // split_ of the present s..t
   std::vector<int64_t> need_;    // per (first, last): most bytes of two values in a row that pass by
 };
 

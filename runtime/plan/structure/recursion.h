@@ -8,9 +8,9 @@
 
 namespace cairn::plan {
 
-// Retention points for `room` bytes beside persistent values; false if the recursion finds no way. Peaks
-// inside a stage are estimates: evaluate the result. sets (without links): stages that are not passed again
-// may keep some of their values from forward on; nullptr: all stages keep what leaves them, at most.
+// Retention points for `room` bytes besides persistent values; false if the recursion finds no way. Peaks inside a
+// stage are estimates: evaluate the result. sets (without links): stages that are passed only once may keep some of
+// their values from forward on. nullptr: every stage keeps only the value that leaves it, at most.
 bool recurse(const Problem&, const Index&, const Intervals&, const Rules&, const Stages&, int64_t room,
              RetentionPoints& retention_points, const OptionSets* sets = nullptr);
 

@@ -10,9 +10,9 @@ namespace {
 
 constexpr int kPriceSteps = 12;  // at which options are looked for, each a third of the one before
 constexpr double kCheaper = 3;
-constexpr int32_t kGroupOps = 2;         // per group
-constexpr int64_t kLeastRoom = 1 << 12;  // of the smallest table
-constexpr size_t kTables = 3;            // kept: searches for a room go to and fro between a few
+constexpr int32_t kGroupOps = 2;         // least number of ops per group, on average
+constexpr int64_t kLeastRoom = 1 << 12;  // bytes of room of the smallest table
+constexpr size_t kTables = 3;            // kept: searches for a room alternate between a few
 
 }  // namespace
 
@@ -34,7 +34,7 @@ int32_t Segments::interval_of(int32_t v) const {
   return rules_.across[v] >= 0 ? rules_.across[v] : intervals_.first[v + 1] - 1;
 }
 
-// In each of so many equal spans, where the fewest bytes cross.
+// Cuts each of so many equal spans where the fewest bytes cross.
 void Segments::cut_forward(int32_t groups) {
   const int32_t end = p_.backward_begin;
   std::vector<int64_t> across(static_cast<size_t>(end) + 2, 0);
@@ -120,7 +120,8 @@ void Segments::look_at_values() {
     for (int32_t s = k - 1; s-- > 0;) crossing(s, k) += crossing(s + 1, k);
 }
 
-// What the group takes to be passed through, and to have its own backward once all that it reads is recomputed.
+// The bytes that the group needs while it is passed through, and in its own backward once all that it reads is
+// recomputed.
 void Segments::look_inside(int32_t number) {
   Group& g = groups_[number];
   const auto length = static_cast<size_t>(g.end - g.begin);
@@ -170,8 +171,8 @@ void Segments::look_inside(int32_t number) {
   }
 }
 
-// Which ops are worth running again at a price per byte is a minimum cut. With all that crosses kept, it falls
-// into one for each group: a few cuts make the options of all groups.
+// Which ops are worth recomputing at a price per byte is a minimum cut. With all that crosses groups kept, the cut
+// falls into one for each group. So a few cuts give the options of all groups.
 void Segments::add_options() {
   Closure closure(p_, index_, p_.backward_begin);
   for (int32_t k = 0; k < closure.ops(); ++k)
@@ -209,7 +210,7 @@ void Segments::add_options() {
 std::optional<RetentionPoints> Segments::plan(int64_t room) {
   room -= fixed_;
   if (groups_.empty() || room <= 0) return {};
-  // One table is good for many rooms; which one depends on the room alone.
+  // One table serves many rooms. Which one depends on the room alone.
   int64_t most = kLeastRoom;
   while (most < room) most += most / 2;
   const auto known =
@@ -223,7 +224,7 @@ std::optional<RetentionPoints> Segments::plan(int64_t room) {
   const auto passes = tables_.front()->passes(room);
   if (passes.empty()) return {};
   RetentionPoints t = rules_.base;
-  // Until told otherwise a value is recomputed when the backward of its group begins.
+  // By default a value is recomputed when the backward of its group begins.
   for (const Member& m : members_) t[interval_of(m.value)] = groups_[m.made].back_begin;
   for (const auto& pass : passes) {
     if (pass.option) {

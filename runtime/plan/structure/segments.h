@@ -1,7 +1,8 @@
-// Plans for graphs of any shape. Forward is cut into groups of ops where few bytes cross, be it one value or many. C(s, t, room) is the
-// least seconds for the backward of groups s to t - 1. One group: what its backward reads is recomputed, if its peak fits. Several: for
-// some cut k, groups s to k - 1 run, all that k or later groups need of them is held, then come C(k, t, less room) and C(s, k, room). A
-// value that many groups read is held, and counted, once.
+// Plans for graphs of any shape. Forward is cut into groups of ops where few bytes cross, in one value or many. C(s,
+// t, room) is the least seconds for the backward of groups s to t - 1. For one group: all that its backward reads is
+// recomputed, if the peak fits. For several groups: a cut k is chosen. Groups s to k - 1 run, and all that group k or
+// later ones need of them is held. Then come C(k, t, less room) and C(s, k, room). A value that many groups read is
+// held, and counted, once.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,35 +17,35 @@ class SegmentsTable;
 
 class Segments {
  public:
-  // groups: at most so many. Nothing to cut, or no backward: possible() is false.
+  // groups: the most groups. possible() is false if there is nothing to cut, or no backward.
   Segments(const Problem&, const Index&, const Intervals&, const Rules&, int32_t groups);
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;
   ~Segments();
 
   bool possible() const { return !groups_.empty(); }
-  // Retention points for about `room` bytes beside persistent values; nothing if there is no way. Peaks inside a
+  // Retention points for about `room` bytes besides persistent values; nothing if there is no way. Peaks inside a
   // group are estimates: evaluate the result.
   std::optional<RetentionPoints> plan(int64_t room);
 
  private:
-  // A way to pass a group once: some of its values stay from forward on, the others are recomputed.
+  // A way to run a group only once: some of its values are kept from forward on, the others are recomputed.
   struct Option {
     int64_t kept = 0;
     double seconds = 0;
     std::vector<int32_t> dropped;  // ops that run again
   };
   struct Group {
-    int32_t begin = 0, end = 0;  // forward ops
-    int32_t back_begin = 0;      // op of backward from which on no later group's values are needed
+    int32_t begin = 0, end = 0;  // the group's forward ops
+    int32_t back_begin = 0;      // the first op of backward from which no later group's values are needed
     double forward = 0;          // seconds of its ops
-    double again = 0;            // of those that make what its own backward reads
-    int64_t pass = 0;            // most bytes of its own while it is passed through
+    double again = 0;            // of those that make values that its own backward reads
+    int64_t pass = 0;            // most bytes of the group while it is passed through
     int64_t peak = 0;            // most bytes in its own backward, gradients included
     int64_t before = 0;          // bytes made by backward that are alive when its own backward begins
     std::vector<Option> options;
   };
-  // A value that may go, by the groups that make it and that need it last.
+  // A value that may be dropped, with the group that makes it and the last one that needs it.
   struct Member {
     int32_t value, made, needed;
     bool saved;  // read by the backward of the group that makes it
@@ -68,13 +69,13 @@ class Segments {
   const Intervals& intervals_;
   const Rules& rules_;
   std::vector<Group> groups_;
-  std::vector<int32_t> group_of_;  // per forward op
+  std::vector<int32_t> group_of_;  // per forward op: its group
   std::vector<int32_t> stage_;     // per op of backward: the last group that it or a later op reads
   std::vector<Member> members_;
-  std::vector<int32_t> member_of_;           // per value, -1: stays
+  std::vector<int32_t> member_of_;           // per value, -1: always kept
   std::vector<int64_t> live_before_, live_;  // per op: bytes made by backward, before it and as it runs
   std::vector<int64_t> crossing_;  // per (s, k): bytes made in groups s to k - 1 that k or later ones need
-  int64_t fixed_ = 0;              // bytes of values that stay whatever is chosen
+  int64_t fixed_ = 0;              // bytes of values that are always kept
   std::vector<std::unique_ptr<SegmentsTable>> tables_;  // the ones used last, the latest first
 };
 

@@ -8,11 +8,11 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kTableLevels = 512;          // of room
+constexpr int64_t kTableLevels = 512;          // levels into which the room is divided
 constexpr int64_t kMaxTableWork = 60'000'000;  // entries times splits,
 constexpr int32_t kMany = 128;                 // of so many groups and more:
 constexpr int64_t kMaxWorkOfMany = 400'000'000;
-constexpr int64_t kFiner = 8;  // units that what is held from forward on is counted in
+constexpr int64_t kFiner = 8;  // units in which bytes held from forward on are counted
 constexpr float kNoEntry = std::numeric_limits<float>::infinity();
 
 }  // namespace
@@ -121,7 +121,7 @@ void SegmentsTable::pass_first(int32_t s) {
   }
 }
 
-// Checkpoints inside s..t - 1, held from the program point that t - 1's backward begins.
+// Places the checkpoints inside s..t - 1, held from the program point at which group t - 1's backward begins.
 void SegmentsTable::place(int32_t s, int32_t t, int32_t m, std::vector<Pass>& passes) const {
   while (t > s + 1) {
     const int32_t k = s + split_[at(s, t) + static_cast<size_t>(m)];

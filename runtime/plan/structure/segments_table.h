@@ -1,6 +1,6 @@
-// The dynamic program of Segments: checkpoints of several levels by (first, end, room), as rotor has them for
-// chains (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova: Optimal checkpointing for heterogeneous chains, 2019),
-// with cuts that any number of values cross: those made since the cut before count.
+// The dynamic program of Segments: checkpoints of several levels by (first, end, room), as rotor has them for chains
+// (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova: Optimal checkpointing for heterogeneous chains, 2019). Here any
+// number of values may cross a cut; those made since the cut before count.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,16 +11,17 @@ namespace cairn::plan {
 
 class SegmentsTable {
  public:
-  // Of all rooms up to `most` for what is free to go; coarse for those that are much smaller.
+  // For all rooms up to `most`, in bytes besides values that are always kept. Much smaller rooms are resolved
+  // coarsely.
   SegmentsTable(const Segments&, int64_t most);
 
-  // With an option: what group `first` does. Else: what groups `first` to `cut` - 1 make for later ones is held
-  // from op `from` on; 0: from forward.
+  // With an option: it says what group `first` does. Without: the values that groups `first` to `cut` - 1 make for
+  // later ones are held from op `from` on; 0: from forward on.
   struct Pass {
     int32_t first, cut, from;
     const Segments::Option* option;
   };
-  std::vector<Pass> passes(int64_t room) const;  // empty: no way
+  std::vector<Pass> passes(int64_t room) const;  // empty: the room is too small
   int64_t most() const { return most_; }
 
  private:
@@ -49,8 +50,8 @@ class SegmentsTable {
       pass_;                 // per (s, t): most bytes of their own while groups s to t - 1 are passed through
   std::vector<float> cost_;  // of groups s to t - 1, whose values are recomputed, by room
   std::vector<uint8_t> split_;
-  std::vector<int32_t> splits_;  // scratch: of one (s, t)
-  std::vector<float> rest_;      // of the groups from s on, by room in finer units
+  std::vector<int32_t> splits_;  // scratch memory for one (s, t)
+  std::vector<float> rest_;      // seconds for groups s to the last one, by room in finer units
   std::vector<First> first_;
 };
 

@@ -61,7 +61,7 @@ bool StageModel::build(const Problem& p, const Index& index, const Intervals& in
       last_read.push_back(std::min(index.last_forward[v], stage.end) - stage.begin);
       if (v == stage.out) out = bit(l);
       if (rules.across[v] >= 0) saved |= bit(l);
-      // Read while another stage's backward runs: it has to be there from the beginning of backward on.
+      // Read while another stage's backward runs: the value has to be there from the beginning of backward on.
       bool elsewhere = false;
       for (int32_t r : index.readers[v])
         elsewhere |= r >= p.backward_begin && r < (v == stage.out ? next_back : stage.back_begin);
@@ -118,8 +118,8 @@ std::vector<int64_t> StageModel::key() const {
   return key;
 }
 
-// Simulates the run before (if `out` is given up), then the backward ops; what is recomputed stays until it
-// is used last.
+// Simulates the run before (if `out` is given up), then the backward ops. A recomputed value is kept until its last
+// use.
 Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
   Option option;
   option.again = again;
@@ -185,7 +185,7 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
     option.needs_in = reads_in;
     before = items;
     if (twice) {
-      // Only `out` is held; the rest is recomputed once more when its turn comes.
+      // Only `out` is held. The others are recomputed once more when they are needed.
       each(on & ~kept & ~out, [&](int32_t v) { close(v); });
       on = kept | (on & out);
     }
@@ -197,12 +197,12 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
     on |= b.reads;
     ++items;
   }
-  // Held between the run before and the own backward: what is used on both sides, and `out`.
+  // Held between the run before and the stage's own backward: values used on both sides, and `out`.
   each(ever, [&](int32_t v) {
     if (before > 0 && !(kept & bit(v)) && open[v] >= 0 && open[v] < before &&
         (last[v] >= before || (out & bit(v))))
       option.held += bytes[v];
-    if ((kept & bit(v)) && last[v] < before) last[v] = before - 1;  // it stays for the next stage's backward
+    if ((kept & bit(v)) && last[v] < before) last[v] = before - 1;  // kept for the next stage's backward
     close(v);
   });
   each(kept, [&](int32_t v) { option.kept += bytes[v]; });
@@ -211,7 +211,7 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
     alive += change[i];
     option.peak = std::max(option.peak, alive + extra[i]);
   }
-  // Forward: kept values pile up, others go after their last reader.
+  // Forward: kept values accumulate, the others are freed after their last reader.
   int64_t there = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
     each(ops[i].outputs, [&](int32_t v) { there += bytes[v]; });

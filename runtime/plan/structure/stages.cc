@@ -8,8 +8,8 @@ namespace {
 // Per stage of a chain of blocks: on average, and at most.
 constexpr int32_t kFewOps = 16, kMostOps = 48;
 
-// Per position c: values made before op c and read by forward ops from c on, of at most `longest` ops of
-// span.
+// Per position c: the values made before op c and read by forward ops from c on. Only those that span at most
+// `longest` ops count.
 std::vector<int32_t> crossings(const Problem& p, const Index& index, int32_t longest) {
   std::vector<int32_t> count(p.backward_begin + 1, 0);
   for (int32_t i = 0; i < p.backward_begin; ++i)
@@ -61,7 +61,7 @@ Stages::Stages(const Problem& p, const Index& index)
     all.push_back(stage);
   }
   for (size_t s = 0; s + 1 < all.size(); ++s) {
-    // The one that crosses, not the long ones.
+    // The value that crosses, without those of long spans.
     for (int32_t back = static_cast<int32_t>(s); back >= 0 && all[s].out < 0; --back)
       for (int32_t i = all[back].begin; i < all[back].end; ++i)
         for (int32_t v : index.outputs[i])
@@ -83,7 +83,7 @@ Stages::Stages(const Problem& p, const Index& index)
       if (s.back_end == ops) s.back_end = b + 1;
     }
   int32_t next = ops;
-  for (Stage& s : all) {  // a stage that nothing is read of: between its neighbours
+  for (Stage& s : all) {  // backward reads nothing of it: it lies between its neighbours
     if (s.back_begin == ops) s.back_begin = s.back_end = next;
     next = s.back_begin;
   }

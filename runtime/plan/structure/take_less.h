@@ -1,12 +1,12 @@
-// The step of tables over rooms: a way in two parts, taken at all rooms where it is faster.
+// The inner loop of tables over rooms: takes a way of two parts at all rooms at which it is faster.
 #pragma once
 #include <cstdint>
 #include <cstring>
 
 namespace cairn::plan {
 
-// Where `seconds` and the two parts take less together than what was best. Rooms are compared as vectors, which compilers would not
-// make of the loop by themselves wherever it is inlined.
+// Takes the way where `seconds` plus the two parts is less than the best so far. Rooms are compared as vectors:
+// compilers do not vectorise the loop by themselves in every place where it is inlined.
 inline void take_less(const float* later, const float* earlier, float seconds, int32_t split, int32_t count,
                       float* best, int32_t* splits) {
   constexpr int32_t kTogether = 4;
