@@ -133,7 +133,7 @@ TEST(Formats, PlansKeepWhatIsDecodedOrDecodeItAgainAndTheBitsAreTheSame) {
        {std::vector<Tier>{}, {Tier::kHost}, {Tier::kDisk}, {Tier::kHost, Tier::kDisk}}) {
     PlanOptions tight = options;
     tight.tiers = tiers;
-    tight.update_on_device = true;
+    tight.forced.update_on_device = true;
     tight.budget_bytes = smallest_budget(graph, *device, tight);
     const auto plan = compile(graph, *device, tight);
     if (tiers.empty()) EXPECT_GT(times_decoded(*plan), 2 * kLayers);

@@ -548,19 +548,26 @@ pub struct cairn_plan_summary_t {
     pub region_count: u64,
     pub update_seconds: f64,
     pub host_seconds: f64,
-    pub measured_op_count: u64,
     pub optimizer_host_bytes: u64,
     pub optimizer_disk_bytes: u64,
-    pub packed_bytes: u64,
-    pub unpacked_bytes: u64,
-    pub in_place_op_count: u64,
-    pub update_at: u64,
-    pub deferred_update_count: u64,
-    pub host_update_count: u64,
-    pub host_add_count: u64,
 }
 extern "C" {
     pub fn cairn_plan_summary(plan: *const cairn_plan_t, out_summary: *mut cairn_plan_summary_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_plan_counter_info {
+    pub struct_size: usize,
+    pub name: *const ::std::os::raw::c_char,
+    pub unit: *const ::std::os::raw::c_char,
+    pub description: *const ::std::os::raw::c_char,
+}
+pub type cairn_plan_counter_info_t = cairn_plan_counter_info;
+extern "C" {
+    pub fn cairn_plan_counter_describe(index: usize, out_info: *mut cairn_plan_counter_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_plan_counter(plan: *const cairn_plan_t, name: *const ::std::os::raw::c_char, out_value: *mut f64, error: *mut cairn_error_t) -> cairn_status_t;
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -792,14 +799,43 @@ pub struct cairn_stepper_options {
     pub reserved: u32,
 }
 pub type cairn_stepper_options_t = cairn_stepper_options;
+pub const CAIRN_SETTINGS_OF_OPTIMIZER: _bindgen_ty_14 = 0;
+pub const CAIRN_SETTINGS_OF_SCHEDULE: _bindgen_ty_14 = 1;
+pub const CAIRN_SETTINGS_OF_STEPPER: _bindgen_ty_14 = 2;
+pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
+pub const CAIRN_SETTING_ABOVE: _bindgen_ty_15 = 1;
+pub const CAIRN_SETTING_BELOW: _bindgen_ty_15 = 2;
+pub const CAIRN_SETTING_INTEGER: _bindgen_ty_15 = 4;
+pub const CAIRN_SETTING_OR_ZERO: _bindgen_ty_15 = 8;
+pub const CAIRN_SETTING_LIST: _bindgen_ty_15 = 16;
+pub const CAIRN_SETTING_SWITCH: _bindgen_ty_15 = 32;
+pub type _bindgen_ty_15 = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_setting_info {
+    pub struct_size: usize,
+    pub name: *const ::std::os::raw::c_char,
+    pub description: *const ::std::os::raw::c_char,
+    pub allowed: *const ::std::os::raw::c_char,
+    pub words: *const ::std::os::raw::c_char,
+    pub default_value: f64,
+    pub least: f64,
+    pub most: f64,
+    pub traits: u32,
+    pub reserved: u32,
+}
+pub type cairn_setting_info_t = cairn_setting_info;
+extern "C" {
+    pub fn cairn_setting_describe(kind: u32, owner: *const ::std::os::raw::c_char, index: usize, out_info: *mut cairn_setting_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
 extern "C" {
     pub fn cairn_schedule_rates(options: *const cairn_stepper_options_t, first: u64, count: usize, out_rates: *mut f64, out_momenta: *mut f64, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_14 = 0;
-pub const CAIRN_STEP_APPLIED: _bindgen_ty_14 = 1;
-pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_14 = 2;
-pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_14 = 3;
-pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
+pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_16 = 0;
+pub const CAIRN_STEP_APPLIED: _bindgen_ty_16 = 1;
+pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_16 = 2;
+pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_16 = 3;
+pub type _bindgen_ty_16 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_step_report {
