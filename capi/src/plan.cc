@@ -91,7 +91,7 @@ std::vector<cairn::graph::FormatRule> read_formats(const cairn_plan_options_t& o
   if (o.format_count > 0) not_null(o.formats, "options.formats");
   require(o.format_count <= kMaxFormats, Code::kInvalidArgument, "options.formats: ", o.format_count,
           " are more than ", kMaxFormats);
-  reserved_zero(o.reserved_tail, "options");
+  reserved_zero(o.reserved2, "options");
   std::vector<cairn::graph::FormatRule> rules;
   for (uint32_t i = 0; i < o.format_count; ++i) {
     not_null(o.formats[i].pattern, cairn::cat("options.formats[", i, "].pattern"));

@@ -103,6 +103,12 @@ void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t 
 void store(const double* wide, int64_t count, DType dtype, int64_t at, char* out) {
   if (dtype == DType::kF32) {
     for (int64_t k = 0; k < count; ++k) reinterpret_cast<float*>(out)[at + k] = static_cast<float>(wide[k]);
+  } else if (dtype == DType::kBF16) {
+    for (int64_t k = 0; k < count; ++k)
+      reinterpret_cast<bf16*>(out)[at + k] = to_bf16(static_cast<float>(wide[k]));
+  } else if (dtype == DType::kF16) {
+    for (int64_t k = 0; k < count; ++k)
+      reinterpret_cast<f16*>(out)[at + k] = to_f16(static_cast<float>(wide[k]));
   } else {
     std::memcpy(out + at * dtype_bytes(dtype), wide, static_cast<size_t>(count) * sizeof(double));
   }

@@ -47,7 +47,7 @@ TEST(Formats, WhatIsRefusedIsNamed) {
     cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
     options.formats = rules.data();
     options.format_count = static_cast<uint32_t>(rules.size());
-    options.reserved_tail = reserved;
+    options.reserved2 = reserved;
     cairn_plan_t* plan = nullptr;
     Failure failure;
     expect_failure(cairn_plan_create(graph.get(), devices.device.get(), &options, &plan, failure), status,

@@ -5,8 +5,20 @@ package.path = ROOT .. "/scripts/?.lua;" .. ROOT .. "/bindings/lua/?.lua"
 local function nothing() end
 package.preload["cli.native"] = function() return { enter = nothing, leave = nothing } end
 package.preload["cairn.core"] = function() return { is = function() return false end } end
+-- As the library lists them, with ranges of the same kinds.
+local SETTINGS = {
+  adamw = { { name = "beta1", description = "", default = 0.9, least = 0, most = 1, below = true } },
+  sgd = { { name = "momentum", description = "", default = 0, least = 0, most = 1, below = true },
+          { name = "nesterov", description = "", default = false } },
+  stepper = { { name = "rate", description = "", default = 3e-4, least = 1e-30, most = 1e38 },
+              { name = "minimum_rate", description = "", default = 0, least = 0, most = 1e38 },
+              { name = "warmup_steps", description = "", default = 0, least = 0, most = 2 ^ 32 - 1, integer = true },
+              { name = "clip_norm", description = "", default = 1, least = 0, most = 1e38 },
+              { name = "loss_scale", description = "", default = 0, least = 1, most = 1e38, or_zero = true } },
+}
 package.preload["cairn"] = function()
-  return { optimizers = function()
+  return { settings = function(kind, owner) return SETTINGS[owner or kind] end,
+  optimizers = function()
     return { { name = "adamw", hypers = { { name = "beta1", default = 0.9 } } },
              { name = "sgd", hypers = { { name = "momentum", default = 0 }, { name = "nesterov", default = 0 } } } }
   end,

@@ -307,7 +307,7 @@ typedef struct cairn_plan_options {
  uint32_t smallest_budget;
  const cairn_parameter_format_t* formats;
  uint32_t format_count;
- uint32_t reserved_tail;
+ uint32_t reserved2;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,

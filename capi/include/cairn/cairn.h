@@ -550,7 +550,7 @@ typedef struct cairn_plan_options {
                                               counts. INVALID_ARGUMENT: a pattern that matches none, a format that cannot
                                               be trained for a parameter that is, a row that is not full blocks */
   uint32_t format_count;
-  uint32_t reserved_tail;        /* 0 */
+  uint32_t reserved2;        /* 0 */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \

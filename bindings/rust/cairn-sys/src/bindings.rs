@@ -491,7 +491,7 @@ pub struct cairn_plan_options {
     pub smallest_budget: u32,
     pub formats: *const cairn_parameter_format_t,
     pub format_count: u32,
-    pub reserved_tail: u32,
+    pub reserved2: u32,
 }
 pub type cairn_plan_options_t = cairn_plan_options;
 #[repr(C)]

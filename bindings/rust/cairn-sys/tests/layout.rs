@@ -276,7 +276,7 @@ fn cairn_plan_options_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_options_t, smallest_budget), (148, 4));
     assert_eq!(place!(cairn_plan_options_t, formats), (152, 8));
     assert_eq!(place!(cairn_plan_options_t, format_count), (160, 4));
-    assert_eq!(place!(cairn_plan_options_t, reserved_tail), (164, 4));
+    assert_eq!(place!(cairn_plan_options_t, reserved2), (164, 4));
 }
 
 #[test]
