@@ -113,7 +113,7 @@ class Regress(Case):
     def test_bad_input(self):
         self.refused("", "holds no rows")
         self.refused("a,b\n", "only a header")
-        self.refused("a\n1\n", "no column is left", code=2)
+        self.refused("a\n1\n", "there is no column to predict it from", code=2)
         self.refused("a,b\n1,2\n3\n", ["bad.csv: line 3", "1 cell"])
         self.refused("a,b\n1,2\nx,4\n3,4\n", ["bad.csv: line 3", "'a' is 'x'", "categorical=a"])
         self.refused("a,b\n1,2\n,4\n3,4\n", ["bad.csv: line 3", "'a' is ''"])
