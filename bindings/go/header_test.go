@@ -16,6 +16,7 @@ var leftOut = map[string]string{
 	"cairn_text_retain":  "texts are copied at once",
 	"struct_size":        "set by the _INIT macros",
 	"reserved":           "of no meaning",
+	"reserved2":          "of no meaning",
 	"beta1":              "a hyper-parameter by name: Hypers",
 	"beta2":              "a hyper-parameter by name: Hypers",
 	"eps":                "a hyper-parameter by name: Hypers",

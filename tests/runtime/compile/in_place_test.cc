@@ -131,7 +131,8 @@ TEST_P(InPlace, TheProblemIsTheSameWork) {
   EXPECT_EQ(static_cast<int64_t>(apart->problem.values.size() - over->problem.values.size()),
             over->in_place_ops);
   int64_t declared = 0;
-  for (const Launch& launch : solved(over, 0)->program().launches) declared += launch.in_place != 0;
+  const auto plan = solved(over, 0);
+  for (const Launch& launch : plan->program().launches) declared += launch.in_place != 0;
   EXPECT_EQ(declared, over->in_place_ops);
 }
 
