@@ -225,7 +225,7 @@ pub fn settings(of: SettingsOf<'_>) -> Result<Vec<SettingInfo>> {
     let mut rows = Vec::new();
     loop {
         let mut raw: sys::cairn_setting_info_t = blank();
-        match check(|error| unsafe { sys::cairn_setting_describe(kind as u32, owner, rows.len(), &mut raw, error) }) {
+        match check(|error| unsafe { sys::cairn_setting_describe(kind, owner, rows.len(), &mut raw, error) }) {
             Err(error) if error.status() == Status::NotFound => return Ok(rows),
             done => done?,
         }
@@ -240,12 +240,12 @@ pub fn settings(of: SettingsOf<'_>) -> Result<Vec<SettingInfo>> {
                 default_value: raw.default_value,
                 least: raw.least,
                 most: raw.most,
-                above: is(sys::CAIRN_SETTING_ABOVE as u32),
-                below: is(sys::CAIRN_SETTING_BELOW as u32),
-                integer: is(sys::CAIRN_SETTING_INTEGER as u32),
-                or_zero: is(sys::CAIRN_SETTING_OR_ZERO as u32),
-                list: is(sys::CAIRN_SETTING_LIST as u32),
-                switch: is(sys::CAIRN_SETTING_SWITCH as u32),
+                above: is(sys::CAIRN_SETTING_ABOVE),
+                below: is(sys::CAIRN_SETTING_BELOW),
+                integer: is(sys::CAIRN_SETTING_INTEGER),
+                or_zero: is(sys::CAIRN_SETTING_OR_ZERO),
+                list: is(sys::CAIRN_SETTING_LIST),
+                switch: is(sys::CAIRN_SETTING_SWITCH),
             }
         });
     }

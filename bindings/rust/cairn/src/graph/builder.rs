@@ -187,8 +187,7 @@ impl GraphBuilder {
         let name = c_text("the name of a value", name)?;
         let desc = describe(&name, dims, dtype)?;
         let graph = self.raw.get();
-        let number =
-            fill(0, |out, error| unsafe { sys::cairn_graph_resident(graph, &desc, kind, start, out, error) })?;
+        let number = fill(0, |out, error| unsafe { sys::cairn_graph_resident(graph, &desc, kind, start, out, error) })?;
         Ok(Value { number, brand: self.brand })
     }
 
