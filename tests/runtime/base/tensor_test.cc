@@ -22,7 +22,8 @@ TEST(Formats, RowsStandWhereTheyAlwaysDid) {
                       {DType::kF64, 3, "f64", 8}, {DType::kI32, 4, "i32", 4},      {DType::kI64, 5, "i64", 8},
                       {DType::kU8, 6, "u8", 1},   {DType::kOpaque, 7, "opaque", 1}};
   const Row in_blocks[] = {{DType::kDynamic8, 8, "dynamic8", 260}, {DType::kUDynamic8, 9, "udynamic8", 260}};
-  ASSERT_LE(static_cast<int>(std::size(rows) + std::size(in_blocks) + 2), kDTypeCount);  // new ones come after
+  ASSERT_LE(static_cast<int>(std::size(rows) + std::size(in_blocks) + 2),
+            kDTypeCount);  // new ones come after
   EXPECT_EQ(static_cast<int>(DType::kSplit), 10);
   EXPECT_EQ(dtype_from_name("split"), DType::kSplit);
   EXPECT_EQ((TensorDesc{DType::kSplit, {3, 5}, 0}.bytes()), 30);
