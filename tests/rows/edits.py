@@ -9,6 +9,8 @@ import pathlib
 import shlex
 import shutil
 import subprocess
+import tempfile
+import unittest
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -108,3 +110,38 @@ def run(*command, **options):
     if done.returncode != 0:
         raise AssertionError(f"{shlex.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-8000:]}")
     return done.stdout
+
+
+class RowTest(unittest.TestCase):
+    """A test of EDITS, with a folder of its own."""
+    EDITS: list[Edit] = []
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="cairn-rows-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def check_files(self, most, what):
+        changed = files(self.EDITS)
+        self.assertLessEqual(len(changed), most, f"{what} touches {', '.join(changed)}")
+
+    def check_compiles(self, build, sources, cuda_sources):
+        """cuda_sources: with the files through which the build compiles them as C++."""
+        apply(self.EDITS, self.folder)
+        compiler = Compiler(build, self.folder)
+        commands = [compiler.syntax(source) for source in sources]
+        commands += [compiler.syntax(source, like=build / copy) for source, copy in cuda_sources]
+        compiler.run_all(commands)
+
+    def build_copy(self, *tests):
+        """Builds the command in a copy of the sources, builds these tests and runs them. The copy and its build."""
+        sources = self.folder / "sources"
+        sources.mkdir()
+        copy_sources(sources)
+        apply(self.EDITS, sources, read_from=sources)
+        build = sources / "build/release"
+        run("cmake", "--preset", "release", "-DCAIRN_BENCH=OFF", cwd=sources)
+        run("cmake", "--build", build, "--target", *tests, "cairn_cli")
+        for name in tests:
+            run(build / "bin" / name)
+        return sources, build

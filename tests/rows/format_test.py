@@ -7,7 +7,6 @@ builds the copy and runs the conformance tests, which find it by its row, and `c
     format_test.py BUILD_FOLDER LIBRARY...      the libraries that a session needs, as files"""
 import pathlib
 import sys
-import tempfile
 import unittest
 
 import edits
@@ -75,15 +74,11 @@ CUDA_READERS = [("kernels/cuda/dequantise.cu", "emulated/dequantise.cu.cc")]
 CHECK = "tests/rows/format_check.cc"
 
 
-class Format(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cairn-rows-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class Format(edits.RowTest):
+    EDITS = EDITS
 
     def test_few_files_change(self):
-        changed = edits.files(EDITS)
-        self.assertLessEqual(len(changed), MOST_FILES, f"a format touches {', '.join(changed)}")
+        self.check_files(MOST_FILES, "a format")
 
     def test_runs_with_it_work(self):
         edits.apply(EDITS, self.folder)
@@ -99,16 +94,7 @@ class Format(unittest.TestCase):
 
     @unittest.skipUnless(campaign.LONG, "builds a copy of the sources: CAIRN_TEST=long")
     def test_a_build_with_it_passes_the_conformance_tests(self):
-        sources = self.folder / "sources"
-        sources.mkdir()
-        edits.copy_sources(sources)
-        edits.apply(EDITS, sources, read_from=sources)
-        build = sources / "build/release"
-        edits.run("cmake", "--preset", "release", "-DCAIRN_BENCH=OFF", cwd=sources)
-        programs = ["test_conformance", "test_runtime_formats", "cairn_cli"]
-        edits.run("cmake", "--build", build, "--target", *programs)
-        for name in programs[:2]:
-            edits.run(build / "bin" / name)
+        sources, build = self.build_copy("test_conformance", "test_runtime_formats")
         self.assertIn("int4", edits.run(build / "bin/cairn", "ops", "--formats"))
         page = edits.run(build / "bin/cairn", "ops", "--markdown")
         self.assertEqual(page, (sources / "capi/docs/ops.md").read_text(encoding="utf-8"))

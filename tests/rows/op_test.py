@@ -6,7 +6,6 @@ the copy and runs the conformance tests and `cairn ops` on it.
     op_test.py BUILD_FOLDER LIBRARY...      the libraries that the kernels need, as files"""
 import pathlib
 import sys
-import tempfile
 import unittest
 
 import edits
@@ -66,15 +65,11 @@ CUDA_READERS = [("kernels/cuda/products/linear.cu", "emulated/products/linear.cu
                 ("kernels/cuda/products/linear_grad.cu", "emulated/products/linear_grad.cu.cc")]
 
 
-class Op(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cairn-rows-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class Op(edits.RowTest):
+    EDITS = EDITS
 
     def test_few_files_change(self):
-        changed = edits.files(EDITS)
-        self.assertLessEqual(len(changed), MOST_FILES, f"an elementwise op touches {', '.join(changed)}")
+        self.check_files(MOST_FILES, "an elementwise op")
 
     def test_its_kernels_work(self):
         edits.apply(EDITS, self.folder)
@@ -90,24 +85,11 @@ class Op(unittest.TestCase):
         self.assertEqual(said.count("agrees"), 1 + 4 * 3, said)  # the oracle itself, and four calls of each backend
 
     def test_what_reads_its_row_compiles(self):
-        edits.apply(EDITS, self.folder)
-        compiler = edits.Compiler(BUILD, self.folder)
-        commands = [compiler.syntax(source) for source in READERS]
-        commands += [compiler.syntax(source, like=BUILD / copy) for source, copy in CUDA_READERS]
-        compiler.run_all(commands)
+        self.check_compiles(BUILD, READERS, CUDA_READERS)
 
     @unittest.skipUnless(campaign.LONG, "builds a copy of the sources: CAIRN_TEST=long")
     def test_a_build_with_it_passes_the_conformance_tests(self):
-        sources = self.folder / "sources"
-        sources.mkdir()
-        edits.copy_sources(sources)
-        edits.apply(EDITS, sources, read_from=sources)
-        build = sources / "build/release"
-        edits.run("cmake", "--preset", "release", "-DCAIRN_BENCH=OFF", cwd=sources)
-        programs = ["test_conformance", "test_runtime_ops", "cairn_cli"]
-        edits.run("cmake", "--build", build, "--target", *programs)
-        for name in programs[:2]:
-            edits.run(build / "bin" / name)
+        sources, build = self.build_copy("test_conformance", "test_runtime_ops")
         page = edits.run(build / "bin/cairn", "ops", "--markdown")
         self.assertEqual(page, (sources / "capi/docs/ops.md").read_text(encoding="utf-8"))
 

@@ -7,7 +7,6 @@ runs the conformance tests, which find it by its row, and trains with it.
 import json
 import pathlib
 import sys
-import tempfile
 import unittest
 
 import edits
@@ -106,35 +105,18 @@ READERS = ["runtime/ops/optimizers.cc", "kernels/reference/optimizer.cc", "kerne
 CUDA_READERS = [("kernels/cuda/optimizers/optimizer.cu", "emulated/optimizers/optimizer.cu.cc")]
 
 
-class Optimizer(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cairn-rows-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class Optimizer(edits.RowTest):
+    EDITS = EDITS
 
     def test_few_files_change(self):
-        changed = edits.files(EDITS)
-        self.assertLessEqual(len(changed), MOST_FILES, f"an optimizer touches {', '.join(changed)}")
+        self.check_files(MOST_FILES, "an optimizer")
 
     def test_what_reads_its_row_compiles(self):
-        edits.apply(EDITS, self.folder)
-        compiler = edits.Compiler(BUILD, self.folder)
-        commands = [compiler.syntax(source) for source in READERS]
-        commands += [compiler.syntax(source, like=BUILD / copy) for source, copy in CUDA_READERS]
-        compiler.run_all(commands)
+        self.check_compiles(BUILD, READERS, CUDA_READERS)
 
     @unittest.skipUnless(campaign.LONG, "builds a copy of the sources: CAIRN_TEST=long")
     def test_a_build_with_it_passes_the_conformance_tests_and_trains(self):
-        sources = self.folder / "sources"
-        sources.mkdir()
-        edits.copy_sources(sources)
-        edits.apply(EDITS, sources, read_from=sources)
-        build = sources / "build/release"
-        edits.run("cmake", "--preset", "release", "-DCAIRN_BENCH=OFF", cwd=sources)
-        programs = ["test_conformance", "test_runtime_ops", "cairn_cli"]
-        edits.run("cmake", "--build", build, "--target", *programs)
-        for name in programs[:2]:
-            edits.run(build / "bin" / name)
+        sources, build = self.build_copy("test_conformance", "test_runtime_ops")
         cairn = build / "bin/cairn"
         self.assertEqual(edits.run(cairn, "ops", "--markdown"), (sources / "capi/docs/ops.md").read_text(encoding="utf-8"))
         tiny = ["layers=1", "heads=2", "width=16", "vocab=64", "seq=8", "data=random", "--steps", 3, "--json", "--quiet"]
