@@ -84,12 +84,19 @@ void add_statistics(JointBuilder& builder) {
 void list_residents(JointBuilder& builder) { Lister(builder.joint).run(); }
 
 std::vector<int32_t> JointGraph::owned(int32_t parameter, Role role) const {
-  int32_t owner = -1;
-  for (const Resident& resident : residents)
-    if (resident.value == parameter && resident.role == Role::kParameter) owner = resident.owner;
+  // Parameters are in the order of the graph, residents in the order of their owners and kinds.
+  const auto slot =
+      std::lower_bound(parameters.begin(), parameters.end(), values[static_cast<size_t>(parameter)].source,
+                       [](const ParameterSlot& a, ValueId source) { return a.source < source; });
   std::vector<int32_t> found;
-  for (const Resident& resident : residents)
-    if (owner >= 0 && resident.owner == owner && resident.role == role) found.push_back(resident.value);
+  if (slot == parameters.end() || slot->value != parameter) return found;
+  const auto owner = static_cast<int32_t>(slot - parameters.begin());
+  const auto before = [&](const Resident& r, Role wanted) {
+    return r.owner >= 0 && std::tuple(r.owner, r.role) < std::tuple(owner, wanted);
+  };
+  for (auto r = std::lower_bound(residents.begin(), residents.end(), role, before);
+       r != residents.end() && r->owner == owner && r->role == role; ++r)
+    found.push_back(r->value);
   return found;
 }
 
