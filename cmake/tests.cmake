@@ -12,7 +12,7 @@ endif()
 # what runtime/plan, planner and the command check, and under CAIRN_TEST=long (`./dev test long`) these, too. A program's own
 # object goes before a library's.
 set(CAIRN_TEST_SEARCH_SHARE 16 CACHE STRING "tests that only want plans search one in so many steps")
-set(planning_tests runtime/compile runtime/exec runtime/step runtime/io fault fault/device cuda/engine)
+set(planning_tests runtime/compile runtime/exec runtime/step runtime/generate runtime/io fault fault/device cuda/engine)
 add_library(cairn_brief_search OBJECT ${CMAKE_SOURCE_DIR}/runtime/plan/search/search_all.cc)
 target_link_libraries(cairn_brief_search PRIVATE cairn_plan)
 target_compile_definitions(cairn_brief_search PRIVATE CAIRN_SEARCH_SHARE=${CAIRN_TEST_SEARCH_SHARE})
@@ -111,6 +111,7 @@ cairn_test_folder(runtime/costs cairn_costs SUBFOLDERS probe)
 cairn_test_folder(runtime/compile cairn_exec cairn_report SUBFOLDERS residency regions update)
 cairn_test_folder(runtime/exec cairn_exec cairn_report)
 cairn_test_folder(runtime/step cairn_step)
+cairn_test_folder(runtime/generate cairn_generate cairn_step)
 cairn_test_folder(runtime/data cairn_data)
 cairn_test_folder(runtime/io cairn_io)
 if(NOT CMAKE_CROSSCOMPILING)  # they make system calls fail, not the emulator's

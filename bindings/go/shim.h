@@ -63,6 +63,10 @@ static inline cairn_step_report_t cairn_go_step_report(void) {
 static inline cairn_dataset_info_t cairn_go_dataset_info(void) {
   return (cairn_dataset_info_t)CAIRN_DATASET_INFO_INIT;
 }
+static inline cairn_sampling_t cairn_go_sampling(void) { return (cairn_sampling_t)CAIRN_SAMPLING_INIT; }
+static inline cairn_generator_info_t cairn_go_generator_info(void) {
+  return (cairn_generator_info_t)CAIRN_GENERATOR_INFO_INIT;
+}
 
 static inline cairn_status_t cairn_go_device_open(cairn_instance_t* instance, const char* name,
                                                   uint32_t threads, uint32_t verify, double link,

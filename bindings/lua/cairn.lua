@@ -13,6 +13,7 @@ local core = require "cairn.core"
 local costs = require "cairn.costs"
 local data = require "cairn.data"
 local formats = require "cairn.formats"
+local generator = require "cairn.generator"
 local graph = require "cairn.graph"
 local hypers = require "cairn.hypers"
 local instance = require "cairn.instance"
@@ -32,6 +33,7 @@ local cairn = {
   stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,
   remove_checkpoint = stepper.Checkpoint.remove,
   tokenizer = data.Tokenizer.open, train_tokenizer = data.Tokenizer.train,
+  generator = generator.Generator.new,
   dataset = data.Dataset.open, random_dataset = data.Dataset.random,
   C = core.C,
 }

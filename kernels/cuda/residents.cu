@@ -32,15 +32,24 @@ __global__ void __launch_bounds__(kThreads)
   mean[column] = static_cast<float>(was + momentum * (sums[column] / rows - was));
 }
 
-// width: elements of a row.
+struct Rows {  // of a cache, and of what is appended to each sample of it
+  int64_t rows, more, width;
+  bool ring;
+};
+
 template <class From, class To>
 __global__ void __launch_bounds__(kThreads)
-    append(int64_t rows, int64_t width, int64_t count, const From* __restrict__ x, const int32_t* position,
+    append(Rows rows, int64_t elements, const From* __restrict__ x, const int32_t* position, const int32_t* count,
            To* cache) {
   const int64_t i = own();
-  if (i >= count) return;
-  const int64_t row = i / width + *position;
-  if (row >= 0 && row < rows) store(cache + row * width + i % width, load(x + i));
+  if (i >= elements) return;
+  const int64_t sample = i / (rows.more * rows.width), from = i / rows.width % rows.more;
+  const int64_t valid = count == nullptr ? rows.more : min(static_cast<int64_t>(count[sample]), rows.more);
+  if (from >= valid || (rows.ring && from < valid - rows.rows)) return;
+  int64_t row = position[sample] + from;
+  if (rows.ring) row %= rows.rows;
+  if (row < 0 || row >= rows.rows) return;
+  store(cache + (sample * rows.rows + row) * rows.width + i % rows.width, load(x + i));
 }
 
 }  // namespace
@@ -68,15 +77,20 @@ std::unique_ptr<Kernel> make_move_mean(const Signature& s) {
 
 std::unique_ptr<Kernel> make_append(const Signature& s) {
   if (!fast_float(s.in[1]) || !fast_float(s.out[0])) return nullptr;
-  const int64_t rows = s.out[0].shape[0], width = s.out[0].shape.elements() / rows,
-                count = s.in[1].shape.elements();
+  const Shape& cache = s.out[0].shape;
+  const int axis = cache.rank >= 3 ? 1 : 0;
+  const int64_t samples = axis == 1 ? cache[0] : 1, elements = s.in[1].shape.elements();
+  if (cache.elements() == 0 || elements == 0) return nullptr;
+  const Rows rows = {cache[axis], s.in[1].shape[axis], cache.elements() / (samples * cache[axis]),
+                     s.attrs->integer("ring") != 0};
   return with_float(s.in[1].dtype, [&](auto from) {
     return with_float(s.out[0].dtype, [&](auto to) {
       using From = decltype(from);
       using To = decltype(to);
       return make_kernel([=](const Call& call) {
-        launch(stream_of(call), append<From, To>, size_of(count), rows, width, count,
-               input<const From>(call, 1), input<const int32_t>(call, 2), output<To>(call, 0));
+        const int32_t* count = call.in.size() > 3 && call.in[3] ? input<const int32_t>(call, 3) : nullptr;
+        launch(stream_of(call), append<From, To>, size_of(elements), rows, elements, input<const From>(call, 1),
+               input<const int32_t>(call, 2), count, output<To>(call, 0));
       });
     });
   });

@@ -46,25 +46,44 @@ class MoveMean : public Kernel {
 
 class Append : public Kernel {
  public:
-  explicit Append(const Signature& s)
-      : rows_(s.out[0].shape[0]), more_(s.in[1].shape[0]), width_(s.out[0].shape.elements() / rows_) {}
+  explicit Append(const Signature& s) : ring_(s.attrs->integer("ring") != 0) {
+    const Shape &cache = s.out[0].shape, &x = s.in[1].shape;
+    const int axis = cache.rank >= 3 ? 1 : 0;
+    samples_ = axis == 1 ? cache[0] : 1;
+    rows_ = cache[axis], more_ = x[axis];
+    width_ = cache.elements() / std::max<int64_t>(samples_ * rows_, 1);
+  }
   void run(const Call& c) const override {
-    const int64_t first = c.in[2].as<int32_t>()[0];
-    for (int64_t row = 0; row < more_; ++row) {
-      if (first + row < 0 || first + row >= rows_) continue;
-      for (int64_t i = 0; i < width_; ++i)
-        set(c.out[0], (first + row) * width_ + i, at(c.in[1], row * width_ + i));
+    for (int64_t sample = 0; sample < samples_; ++sample) {
+      const int64_t first = c.in[2].as<int32_t>()[sample];
+      const bool counted = c.in.size() > 3 && c.in[3];
+      const int64_t count = counted ? std::clamp<int64_t>(c.in[3].as<int32_t>()[sample], 0, more_) : more_;
+      for (int64_t i = ring_ ? std::max<int64_t>(count - rows_, 0) : 0; i < count; ++i) {
+        const int64_t row = ring_ ? (first + i) % rows_ : first + i;
+        if (row >= 0 && row < rows_) put_row(c, sample * rows_ + row, sample * more_ + i);
+      }
     }
   }
 
  private:
-  int64_t rows_, more_, width_;
+  void put_row(const Call& c, int64_t row, int64_t from) const {
+    if (const DType type = c.out[0].desc.dtype; type == c.in[1].desc.dtype) {
+      const int64_t bytes = width_ * dtype_bytes(type);
+      std::memcpy(c.out[0].as<std::byte>() + row * bytes, c.in[1].as<std::byte>() + from * bytes,
+                  static_cast<size_t>(bytes));
+      return;
+    }
+    for (int64_t i = 0; i < width_; ++i) set(c.out[0], row * width_ + i, at(c.in[1], from * width_ + i));
+  }
+
+  bool ring_;
+  int64_t samples_, rows_, more_, width_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_running_mean(const Signature& s) { return make<RunningMean>(s, "TP", "D"); }
 std::unique_ptr<Kernel> make_move_mean(const Signature& s) { return make<MoveMean>(s, "D", "P"); }
-std::unique_ptr<Kernel> make_append(const Signature& s) { return make_any<Append>(s, "FFI", "F"); }
+std::unique_ptr<Kernel> make_append(const Signature& s) { return make_any<Append>(s, "FFII", "F"); }
 
 }  // namespace cairn::kernels::reference

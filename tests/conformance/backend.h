@@ -229,12 +229,16 @@ inline void add_residents(std::vector<Direct>& to) {
   for (const DType t : kKernelTypes)
     for (const int64_t c : {1, 7, 33, 300}) {
       const TensorDesc x{t, {3, 11, c}, 0}, mean{DType::kF32, {c}, 0}, sums{DType::kF64, {c + 1}, 0},
-          rows{t, {2, 3, c}, 0}, at{DType::kI32, {1}, 0};
+          at{DType::kI32, {1}, 0}, each{DType::kI32, {3}, 0};
       to.push_back({"running_mean", {x, mean}, {sums}, {}});
       to.push_back({"move_mean", {sums}, {mean}, with("momentum", 0.3)});
       for (const DType of_cache : {t, DType::kF32}) {
-        const TensorDesc cache{of_cache, {8, 3, c}, 0};
-        to.push_back({"append", {cache, rows, at}, {cache}, {}, {}, 8});
+        const TensorDesc rows{of_cache, {8, c}, 0}, samples{of_cache, {3, 8, c}, 0}, few{t, {3, 5, c}, 0};
+        to.push_back({"append", {rows, {t, {2, c}, 0}, at}, {rows}, {}, {}, 8});
+        to.push_back({"append", {samples, few, each}, {samples}, {}, {}, 8});
+        to.push_back({"append", {samples, few, each, each}, {samples}, {}, {}, 8});
+        to.push_back({"append", {samples, few, each, each}, {samples}, {{"ring", int64_t{1}}}, {}, 8});
+        to.push_back({"append", {samples, x, each, each}, {samples}, {{"ring", int64_t{1}}}, {}, 8});
       }
     }
 }

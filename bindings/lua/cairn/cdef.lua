@@ -642,4 +642,41 @@ typedef struct cairn_dataset_info_t {
  cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed,
  uint64_t index, uint32_t batch, int32_t* inputs,
  int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
+typedef struct cairn_generator cairn_generator_t;
+typedef struct cairn_sampling {
+ size_t struct_size;
+ double repetition_penalty;
+ double temperature;
+ double top_p;
+ double min_p;
+ uint64_t seed;
+ uint32_t top_k;
+ uint32_t reserved;
+} cairn_sampling_t;
+ cairn_status_t cairn_generator_create(cairn_session_t* const* sessions, size_t count,
+ uint32_t vocabulary,
+ cairn_generator_t** out_generator,
+ cairn_error_t* error);
+ void cairn_generator_retain(cairn_generator_t* generator);
+ void cairn_generator_release(cairn_generator_t* generator);
+ cairn_status_t cairn_generator_begin(cairn_generator_t* generator, uint32_t sample,
+ const int32_t* prompt, size_t count,
+ const cairn_sampling_t* sampling, cairn_error_t* error);
+ cairn_status_t cairn_generator_end(cairn_generator_t* generator, uint32_t sample,
+ cairn_error_t* error);
+ cairn_status_t cairn_generator_next(cairn_generator_t* generator, int32_t* out_tokens,
+ size_t count, cairn_error_t* error);
+ cairn_status_t cairn_generator_logits(const cairn_generator_t* generator, uint32_t sample,
+ float* out_logits, size_t count,
+ cairn_error_t* error);
+typedef struct cairn_generator_info_t {
+ size_t struct_size;
+ uint64_t samples, vocabulary;
+ uint64_t capacity;
+ uint64_t cache_bytes;
+ uint64_t prefill_tokens, decode_tokens;
+ double prefill_seconds, decode_seconds;
+} cairn_generator_info_t;
+ cairn_status_t cairn_generator_info(const cairn_generator_t* generator,
+ cairn_generator_info_t* out_info, cairn_error_t* error);
 ]]

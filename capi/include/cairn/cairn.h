@@ -1110,6 +1110,70 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_batch(const cairn_dataset
                                                              uint64_t index, uint32_t batch, int32_t* inputs,
                                                              int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
 
+/* 9. Generation ------------------------------------------------------------------------------------------------------ */
+
+typedef struct cairn_generator cairn_generator_t;
+
+/* How the next token is drawn from logits; the steps in this order. The macro's numbers change nothing. */
+typedef struct cairn_sampling {
+  size_t struct_size;
+  double repetition_penalty; /* > 0: logits of tokens that were there are divided by it, or multiplied below 0 */
+  double temperature;        /* logits are divided by it; 0: the largest logit, always */
+  double top_p;              /* in (0, 1]: among the fewest of the likeliest that have this probability together */
+  double min_p;              /* in [0, 1]: none that is less likely than this share of the likeliest */
+  uint64_t seed;
+  uint32_t top_k; /* among so many of the largest; 0: all */
+  uint32_t reserved;
+} cairn_sampling_t;
+#define CAIRN_SAMPLING_INIT {sizeof(cairn_sampling_t), 1.0, 1.0, 1.0, 0.0, 0, 0, 0}
+
+/* Texts, several at once, whose keys and values stay in caches. sessions: of one store (cairn_session_create_set),
+ * which the generator keeps: a program of one token of each sample, and any number of longer ones that read prompts. A
+ * program has the input tokens[B, T] and the output logits[B, V] of each sample's last token, and, of these int32
+ * inputs, those that it needs: position[B], where the first token stands; positions[B, T]; count[B], tokens that are
+ * there; lengths[B] = position + count, keys that a sample sees; last[B], the row of its last token among B * T. The
+ * program of one token appends to caches and attends to them; longer ones attend to their own tokens and append.
+ * vocabulary: tokens to draw from, where there are more logits; 0: all. A generator counts as its sessions: one call
+ * at a time. owns: caller. errors: WRONG_STATE (sessions of several stores). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_create(cairn_session_t* const* sessions, size_t count,
+                                                                uint32_t vocabulary,
+                                                                cairn_generator_t** out_generator,
+                                                                cairn_error_t* error);
+CAIRN_API void cairn_generator_retain(cairn_generator_t* generator);
+CAIRN_API void cairn_generator_release(cairn_generator_t* generator);
+
+/* Sample number `sample` begins with this prompt, in the place of what it had. What it gets depends on the prompt, the
+ * sampling and the parameters alone. sampling may be NULL. INVALID_ARGUMENT also means: a token outside of the
+ * vocabulary, a prompt longer than the cache. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_begin(cairn_generator_t* generator, uint32_t sample,
+                                                               const int32_t* prompt, size_t count,
+                                                               const cairn_sampling_t* sampling, cairn_error_t* error);
+/* The sample makes no more tokens. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_end(cairn_generator_t* generator, uint32_t sample,
+                                                             cairn_error_t* error);
+/* The next token of each sample that began, -1 of others; count: samples. Prompts that came new are read first. After
+ * an error all texts are as before. blocks: for the runs. INVALID_ARGUMENT also means: a sample's cache is full.
+ * errors: NON_FINITE (logits), those of cairn_session_run. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_next(cairn_generator_t* generator, int32_t* out_tokens,
+                                                              size_t count, cairn_error_t* error);
+/* The logits that a sample's last token was drawn from; count: the vocabulary. errors: WRONG_STATE (no token yet).
+ * since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_logits(const cairn_generator_t* generator, uint32_t sample,
+                                                                float* out_logits, size_t count,
+                                                                cairn_error_t* error);
+typedef struct cairn_generator_info_t {
+  size_t struct_size;
+  uint64_t samples, vocabulary;
+  uint64_t capacity;                       /* tokens of a sample's cache; 0: it keeps the last ones, and has no end */
+  uint64_t cache_bytes;                    /* of all samples */
+  uint64_t prefill_tokens, decode_tokens;  /* of prompts; read after that */
+  double prefill_seconds, decode_seconds;
+} cairn_generator_info_t;
+#define CAIRN_GENERATOR_INFO_INIT {sizeof(cairn_generator_info_t), 0, 0, 0, 0, 0, 0, 0.0, 0.0}
+/* What a generator has, and has done. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_info(const cairn_generator_t* generator,
+                                                              cairn_generator_info_t* out_info, cairn_error_t* error);
+
 #ifdef __cplusplus
 }
 #endif

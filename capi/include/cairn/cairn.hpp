@@ -27,6 +27,7 @@
 #include "cpp/custom_op.hpp"
 #include "cpp/data.hpp"
 #include "cpp/error.hpp"
+#include "cpp/generator.hpp"
 #include "cpp/graph.hpp"
 #include "cpp/handle.hpp"
 #include "cpp/instance.hpp"

@@ -27,13 +27,21 @@ void shape_append(const ShapeQuery& q) {
   o.floating(1);
   o.rank_at_least(0, 1);
   o.rank_at_least(1, 1);
+  const bool samples = o.shape(0).rank >= 3;  // each with rows of its own
+  const int axis = samples ? 1 : 0;
   Shape rows = o.shape(1);
-  rows[0] = o.shape(0)[0];
-  o.check_pair(o.shape(1).rank == o.shape(0).rank && rows == o.shape(0), 1, 0,
-               "dimensions after the first differ");
-  o.check_pair(o.shape(1)[0] <= o.shape(0)[0], 1, 0, "it has more rows than the cache");
-  o.integers(2);
-  o.check(o.shape(2).elements() == 1, 2, "it must be one number");
+  o.check_pair(rows.rank == o.shape(0).rank, 1, 0, "it has another number of axes");
+  rows[axis] = o.shape(0)[axis];
+  o.check_pair(rows == o.shape(0), 1, 0, "dimensions differ, other than rows");
+  const int64_t ring = o.attrs().integer("ring");
+  o.check_attr(ring == 0 || ring == 1, "ring", ring, "it must be 0 or 1");
+  o.check_pair(ring == 1 || o.shape(1)[axis] <= o.shape(0)[axis], 1, 0, "it has more rows than the cache");
+  for (const int operand : {2, 3}) {
+    if (!o.has(operand)) continue;
+    o.integers(operand);
+    o.check(o.shape(operand).elements() == (samples ? o.shape(0)[0] : 1), operand,
+            samples ? "it must be a number for each sample" : "it must be one number");
+  }
   o.put(o[0]);
 }
 

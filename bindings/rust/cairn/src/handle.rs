@@ -40,6 +40,7 @@ counted! {
     cairn_checkpoint_t cairn_checkpoint_retain cairn_checkpoint_release,
     cairn_tokenizer_t cairn_tokenizer_retain cairn_tokenizer_release,
     cairn_dataset_t cairn_dataset_retain cairn_dataset_release,
+    cairn_generator_t cairn_generator_retain cairn_generator_release,
 }
 
 /// One reference, given back when it is dropped.
@@ -180,6 +181,7 @@ structs! {
     cairn_device_options_t struct_size,
     cairn_format_info_t struct_size,
     cairn_freeze_options_t struct_size,
+    cairn_generator_info_t struct_size,
     cairn_instance_options_t struct_size,
     cairn_memory_fault_t struct_size,
     cairn_op_info_t struct_size,
@@ -193,6 +195,7 @@ structs! {
     cairn_plan_summary_t struct_size,
     cairn_plan_value_t struct_size,
     cairn_region_options_t struct_size,
+    cairn_sampling_t struct_size,
     cairn_schedule_info_t struct_size,
     cairn_setting_info_t struct_size,
     cairn_span_t struct_size,

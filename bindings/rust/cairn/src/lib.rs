@@ -14,6 +14,7 @@
 //! | stepper | [`Stepper`], [`StepperOptions`], [`Schedule`], [`StepReport`] |
 //! | files | [`Checkpoint`], [`TensorName`], [`Graph::save`], [`Instance::inspect`] |
 //! | data | [`Tokenizer`], [`Dataset`] |
+//! | generation | [`Generator`], [`Sampling`] |
 //! | what there is by name | [`ops`](ops()), [`optimizers`], [`schedules`], [`amp_classes`] |
 //!
 //! ```
@@ -68,6 +69,7 @@ mod data;
 mod enums;
 mod error;
 mod files;
+mod generator;
 mod graph;
 mod handle;
 mod host;
@@ -88,6 +90,7 @@ pub use data::{Dataset, DatasetInfo, Tokenizer};
 pub use enums::{Amp, DType, Decision, Element, Lane, Level, Outcome, Policy, Render, Tier};
 pub use error::{Error, MemoryFault, Result, Status};
 pub use files::{Checkpoint, TensorName};
+pub use generator::{Generator, GeneratorInfo, Sampling};
 pub use graph::builder::{Ends, GraphBuilder, Parameter};
 pub use graph::op::{Attr, Op};
 pub use graph::ops as op;

@@ -5,6 +5,7 @@ pub(crate) mod schedule;
 
 use crate::error::Result;
 use crate::files::{metadata, Checkpoint};
+use crate::generator::{generator, Generator};
 use crate::handle::{blank, check, fill, make, Handle};
 use crate::plan::position;
 use crate::session::{Inner, Session, SessionMut, Store};
@@ -94,6 +95,11 @@ impl Stepper {
     /// The session of another program of its store.
     pub fn session_of(&mut self, program: &str) -> Result<SessionMut<'_>> {
         position(&self.names, program).map(|at| SessionMut::of(self.sessions[at].clone()))
+    }
+
+    /// As [`Store::generator`], with the parameters as they are in the middle of training.
+    pub fn generator(&mut self, programs: &[&str], vocabulary: u32) -> Result<Generator<'_>> {
+        generator(&self.names, &self.sessions, programs, vocabulary)
     }
 
     /// Gives what it trained back: where it began with a [`Session`], a store with that one, whose name is `""`.
