@@ -236,10 +236,10 @@ cairn_plan_value_t offloaded_row(const engine::CompiledPlan& c, int32_t value) {
   v.region = "";
   const bool host = tier == Tier::kHost, there = on_host(c, value);
   v.reason = c.where(value, engine::Point::kDeviceUpdate).in_place() || (host && there)
-                 ? "lives on the host, changed where it lies"
-             : host  ? "lives on the host, through the device in every update"
-             : there ? "lives on the disk, through the host in every update"
-                     : "lives on the disk, through the device in every update";
+                 ? "offloaded to the host, updated in place"
+             : host  ? "offloaded to the host, copied to the device for every update"
+             : there ? "offloaded to the disk, copied to the host for every update"
+                     : "offloaded to the disk, copied to the device for every update";
   v.category = cairn::graph::kind(from.role).name.data();
   v.bytes = u(cairn::align_up(from.desc.bytes(), cairn::kAlignment));
   v.offset_bytes = -1;

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <optional>
 
+#include "runtime/compile/derived_weights.h"
 #include "runtime/compile/in_place.h"
-#include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/set.h"
 #include "runtime/compile/variants.h"
 #include "runtime/costs/model.h"
@@ -180,8 +180,7 @@ Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device,
   SetCompiler set(graphs, device, options);
   graph::JointOptions joint = joint_options(options, device);
   std::vector<Lowered> plans = set.lower_all(joint);
-  if (leave_out_useless(plans[set.primary()], costs::Model(device.info(), options.costs), options.micro_steps,
-                        joint))
+  if (leave_out_useless(plans, set.primary(), costs::Model(device.info(), options.costs), options, joint))
     plans = set.lower_all(joint);
   int64_t budget = options.smallest_budget ? 1 : budget_of(plans, options, device.info());
   const size_t primary = set.primary();

@@ -5,8 +5,8 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/compile/cost_query.h"
+#include "runtime/compile/derived_weights.h"
 #include "runtime/compile/kernel_maker.h"
-#include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/regions/region_policies.h"
 #include "runtime/compile/residency/gradients.h"
 #include "runtime/costs/model.h"
@@ -225,7 +225,7 @@ class Lowering {
   // The seconds of a step outside of the plan. In a profile, optimizer and host have entries of their own.
   void seconds_around() {
     for (const JointOp& op : joint_.ops(graph::kRepack))
-      plan_.update_seconds += costs_.seconds(query_of(joint_, op)).seconds;
+      if (joint_.updated(op.in[0])) plan_.update_seconds += costs_.seconds(query_of(joint_, op)).seconds;
     if (!joint_.ops(graph::kUpdate).empty())
       plan_.update_seconds += costs_.seconds(optimizer_query(joint_)).seconds;
     plan_.host_seconds = costs_.seconds(host_query(joint_)).seconds;

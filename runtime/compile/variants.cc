@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/compile/derived_weights.h"
 #include "runtime/compile/in_place.h"
-#include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/update/host_forms.h"
 #include "runtime/compile/update/host_seconds.h"
 #include "runtime/compile/update/host_updates.h"
@@ -77,12 +77,12 @@ class Variants {
         plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
     return plan;
   }
-  // Without a budget, all that can be gained is memory. Of equally fast plans, the one with more packed weights is
+  // Without a budget, all that can be gained is memory. Of equally fast plans, the one with more derived weights is
   // better.
   bool better(const Planned& plan, const Planned& than) const {
     if (plan.problem.budget_bytes == 0) return plan.plan.arena_bytes < than.plan.arena_bytes;
     const double mine = seconds(plan), other = seconds(than), same = kNothing * other;
-    return mine < other - same || (mine <= other + same && packed_bytes(plan) > packed_bytes(than));
+    return mine < other - same || (mine <= other + same && derived_bytes(plan) > derived_bytes(than));
   }
   // A lowered graph, as it is and with ops in place (nullptr: no op can be).
   struct Ways {
@@ -107,20 +107,19 @@ class Variants {
   }
 
   void search_rest(const Ways& packed) {
-    const PackedWeightChoices packed_weights = packed_weight_choices(*packed.apart, model_, micro_steps_);
-    if (packed_weights.choices.empty()) {
+    const DerivedWeightChoices derived = derived_weight_choices(*packed.apart, model_, micro_steps_);
+    if (derived.choices.empty()) {
       attempt(packed.apart);
       attempt(packed.in_place);
     } else {
-      give_up(packed_weights, packed);
+      give_up(derived, packed);
     }
   }
 
-  // First without any packed weight, which takes the least memory; then without those that are worth less than
-  // their bytes.
-  void give_up(const PackedWeightChoices& packed_weights, const Ways& packed) {
-    const std::vector<bool> all(packed_weights.choices.size(), true);
-    const Ways plain(without(packed_weights, all));
+  // First without any derived weight, which takes the least memory; then with all, and without the least useful.
+  void give_up(const DerivedWeightChoices& derived, const Ways& packed) {
+    const std::vector<bool> all(derived.choices.size(), true);
+    const Ways plain(without(derived, all));
     attempt(plain.apart);
     attempt(plain.in_place);
     if (best_ == nullptr) return;
@@ -128,10 +127,12 @@ class Variants {
     attempt(packed.in_place);
     const bool in_place = best_->in_place_ops > 0;
     const Lowered& like = in_place && packed.in_place != nullptr ? *packed.in_place : *packed.apart;
-    const std::vector<bool> taken = plan::choose(like.problem, packed_weights.choices, cache_);
-    if (taken == all || std::find(taken.begin(), taken.end(), true) == taken.end()) return;
-    const Ways some(without(packed_weights, taken));
-    attempt(in_place && some.in_place != nullptr ? some.in_place : some.apart);
+    for (const std::vector<bool>& taken :
+         {derived.activations, plan::choose(like.problem, derived.choices, cache_)}) {
+      if (taken == all || std::find(taken.begin(), taken.end(), true) == taken.end()) continue;
+      const Ways some(without(derived, taken));
+      attempt(in_place && some.in_place != nullptr ? some.in_place : some.apart);
+    }
   }
   // Takes the first way that fits its budget with everything kept. That is seen soon, and only updates on the host
   // are faster.
@@ -268,7 +269,7 @@ class Variants {
   // Splits the weights of a vocabulary, and offloads what may be. `whole` has them in one piece.
   void split(const Lowered& whole) {
     if (whole.problem.links.empty()) return;
-    graph::JointOptions joint = forms_.without_packed_weights(whole);
+    graph::JointOptions joint = forms_.without_derived_weights(whole);
     const PartUnits units = parts_(joint);
     require(!units.empty() || options_.forced.vocabulary_parts <= 1, Code::kUnsupported,
             "no weight goes in parts: lookups and the fused loss would have to be all that uses it, on a "
@@ -304,7 +305,7 @@ class Variants {
   bool leads_nowhere(const Lowered& plan) const {
     if (best_ == nullptr || plan.problem.budget_bytes == 0) return false;
     const double least = plan.problem.op_seconds() + once_per_step(plan);
-    return seconds(*best_) <= least * (1 + kNothing) && packed_bytes(plan) <= packed_bytes(*best_);
+    return seconds(*best_) <= least * (1 + kNothing) && derived_bytes(plan) <= derived_bytes(*best_);
   }
   bool attempt(const std::shared_ptr<const Lowered>& from, State state, Effort effort = Effort::kWhole) {
     if (from == nullptr) return false;  // the form does not exist
@@ -360,10 +361,10 @@ class Variants {
     }
   }
 
-  std::shared_ptr<const Lowered> without(const PackedWeightChoices& packed_weights,
+  std::shared_ptr<const Lowered> without(const DerivedWeightChoices& derived,
                                          const std::vector<bool>& taken) const {
     graph::JointOptions joint = joint_;
-    leave_out(packed_weights, taken, joint);
+    leave_out(derived, taken, joint);
     return lowered(joint);
   }
   const Relower& again_;

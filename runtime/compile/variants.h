@@ -14,7 +14,7 @@ using Relower = std::function<std::shared_ptr<const Lowered>(const graph::JointO
 using FindParts = std::function<PartUnits(const graph::JointOptions&)>;
 
 // Solves the lowered problem. Where the budget does not let everything be kept, it tries variants: ops in place
-// (in_place.h), fewer packed weights (packed_weights_choice.h), residents in tiers (offloaded_state.h), updates on
+// (in_place.h), fewer derived weights (derived_weights.h), residents in tiers (offloaded_state.h), updates on
 // the host (host_forms.h), and last a split vocabulary. Returns the one whose step takes the fewest seconds,
 // without a budget the smallest; of equals, the first. The plan's bound_seconds hold for all that was tried, its
 // solve_seconds are of the whole search. kOverBudget: no variant fits; names the smallest budget that one would.

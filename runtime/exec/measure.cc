@@ -66,8 +66,10 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   const bool update_repacks = plan.joint->grad_scale < 0;
   double packed_weights = 0;  // seconds of packing in the traced run, which updates do in other steps
   for (const Span& span : ops) {
-    if (span.phase == graph::kRepack && update_repacks) packed_weights += span.end - span.begin;
-    const costs::Query query = query_of(*plan.joint, op_of(plan, span));
+    const graph::JointOp& op = op_of(plan, span);
+    if (span.phase == graph::kRepack && update_repacks && plan.joint->updated(op.in[0]))
+      packed_weights += span.end - span.begin;
+    const costs::Query query = query_of(*plan.joint, op);
     recorder.add(query, modelled(query), met[query.signature]++, span.end - span.begin);
   }
   recorder.end_run();

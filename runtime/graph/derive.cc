@@ -32,7 +32,7 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     add_slots(builder);
   }
   if (!options.fuse_update) slice_parameters(builder, options.parts);
-  add_packed_weights(builder, options);
+  add_derived_weights(builder, options);
   if (options.fuse_update && builder.joint.has_optimizer())
     fuse_updates(builder, options.updates_beside_backward);
   if (options.squares_in_backward && builder.joint.has_optimizer() && builder.joint.grad_scale < 0 &&

@@ -90,10 +90,12 @@ struct HyperBlock {
   bool decays;  // false: for parameters that take no weight decay
 };
 
-// A pack that JointOptions::unpacked left out: ops pack the weight in their workspace, at every run.
-struct UnpackedWeight {
-  JointOp node;       // the repacking's op that would have made it, without its output
-  TensorDesc packed;  // that output
+// A derived weight that JointOptions::not_kept names: what reads it makes it, at every run, in its workspace
+// (JointGraph::plain_uses) or by an op of the micro-batch.
+struct NotKept {
+  JointOp node;     // the op of kRepack that would have made it, without its output
+  TensorDesc made;  // that output
+  Role role;        // of it
 };
 // A weight, or a gradient, that the micro-batch has in parts: consecutive rows, each a value of its own. What is outside the
 // micro-batch knows the whole, whose bytes these are, one behind the other.
@@ -102,7 +104,7 @@ struct Slices {
   std::vector<int32_t> parts;
 };
 
-struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`
+struct PlainUse {  // op `op` would read not_kept[pack] as its input `operand`
   int32_t op, operand, pack;
 };
 
@@ -131,7 +133,7 @@ std::string_view op_name(const Graph& graph, const Op& op);  // of its row, or a
 struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
-  // kRepack: packed weights. kMicroBatch: forward then backward, in execution order. kGradientNorm: the sum
+  // kRepack: derived weights. kMicroBatch: forward then backward, in execution order. kGradientNorm: the sum
   // of squares of all gradients into `norm`. kUpdate: one op per parameter that has a gradient, in graph
   // order. kStatistics: one op per statistic that the micro-batch sums up.
   std::vector<Phase> phases = standard_phases();
@@ -141,7 +143,7 @@ struct JointGraph {
   std::vector<Resident> residents;  // by owner, those without one last; then by kind and value
   std::vector<ParameterGroup> groups;
   std::vector<HyperBlock> hypers;
-  std::vector<UnpackedWeight> left_out;
+  std::vector<NotKept> not_kept;
   std::vector<PlainUse> plain_uses;  // by op
   std::vector<Slices> slices;
   int32_t norm = -1;  // of the gradients; scratch, float64
@@ -168,6 +170,8 @@ struct JointGraph {
   int32_t find(std::string_view name) const;  // -1 if there is none
   // Values of this kind that belong to a parameter: states in the order of the optimizer's row.
   std::vector<int32_t> owned(int32_t parameter, Role role) const;
+  const ParameterSlot* slot_of(int32_t parameter) const;  // nullptr: it is none, or a slice of one
+  bool updated(int32_t parameter) const;         // a step changes it, after its micro-batches or within them
   int32_t low_of(int32_t parameter) const;       // lower half of a value that is split; -1: it is not
   const Slices* slices_of(int32_t whole) const;  // nullptr: it is in one piece
 
@@ -219,8 +223,10 @@ using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, 
                                 int threads);
 
 using PartRows = std::map<std::string, std::vector<int64_t>>;
-using PackedWeightUse =
-    std::pair<std::string, std::string>;  // name of a weight, use: "forward" | "input_grad"
+// A derived weight: the name of the parameter, and what it is for: "forward" or "input_grad" of one that is packed, the
+// type of one that is decoded.
+using DerivedUse = std::pair<std::string, std::string>;
+DerivedUse use_of(const JointGraph& joint, const JointOp& node);  // node: an op of kRepack
 
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
@@ -244,10 +250,10 @@ struct JointOptions {
   // stochastically. kSplit: those that no op reads in float32 are the bfloat16 that ops read and, beside it, the 16
   // bits below (formats/split.h), which only updates read.
   DType parameters = DType::kF32;
-  // For some of them another format. One that ops do not read is for frozen parameters: an op `dequantise` of the
-  // micro-batch makes what they read, as the type that they would read otherwise.
+  // For some of them another format. One that ops do not read is for frozen parameters: an op `dequantise` makes what
+  // they read, a derived weight of the type that they would read otherwise.
   std::vector<FormatRule> formats = {};
-  std::set<PackedWeightUse> unpacked = {};  // not to be packed although the backend could
+  std::set<DerivedUse> not_kept = {};  // derived weights that ops make for themselves, at every run
   // Parameters, by name, that lookups and fused losses alone use, in parts, which begin at these rows, the first at 0. Not what
   // other ops use, either, nor what is updated within backward.
   PartRows parts = {};

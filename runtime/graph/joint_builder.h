@@ -54,8 +54,8 @@ void add_backward(JointBuilder& builder);
 void fuse_backward(JointBuilder& builder);
 // Weights of a large vocabulary in parts; runs after add_slots and add_optimizer.
 void slice_parameters(JointBuilder& builder, const PartRows& parts);
-// Packed forms of weights, for backends that have them.
-void add_packed_weights(JointBuilder& builder, const JointOptions& options);
+// Derived weights: decoded ones, and packed ones for backends that have them.
+void add_derived_weights(JointBuilder& builder, const JointOptions& options);
 // Moves updates into the backward part. It runs after all other passes, as it needs to know which ops read a weight.
 // beside_backward: JointOptions::updates_beside_backward.
 void fuse_updates(JointBuilder& builder, const std::set<std::string>& beside_backward);

@@ -83,14 +83,25 @@ void add_statistics(JointBuilder& builder) {
 
 void list_residents(JointBuilder& builder) { Lister(builder.joint).run(); }
 
-std::vector<int32_t> JointGraph::owned(int32_t parameter, Role role) const {
-  // Parameters are in the order of the graph, residents in the order of their owners and kinds.
+// Parameters are in the order of the graph.
+const ParameterSlot* JointGraph::slot_of(int32_t parameter) const {
   const auto slot =
       std::lower_bound(parameters.begin(), parameters.end(), values[static_cast<size_t>(parameter)].source,
                        [](const ParameterSlot& a, ValueId source) { return a.source < source; });
+  return slot == parameters.end() || slot->value != parameter ? nullptr : &*slot;
+}
+
+bool JointGraph::updated(int32_t parameter) const {
+  const ParameterSlot* const slot = slot_of(parameter);
+  return slot != nullptr && slot->hyper >= 0;
+}
+
+std::vector<int32_t> JointGraph::owned(int32_t parameter, Role role) const {
   std::vector<int32_t> found;
-  if (slot == parameters.end() || slot->value != parameter) return found;
-  const auto owner = static_cast<int32_t>(slot - parameters.begin());
+  const ParameterSlot* const slot = slot_of(parameter);
+  if (slot == nullptr) return found;
+  // Residents are in the order of their owners and kinds.
+  const auto owner = static_cast<int32_t>(slot - parameters.data());
   const auto before = [&](const Resident& r, Role wanted) {
     return r.owner >= 0 && std::tuple(r.owner, r.role) < std::tuple(owner, wanted);
   };

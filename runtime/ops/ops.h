@@ -36,6 +36,8 @@ enum Trait : uint32_t {
   PRODUCTS = 1u << 10,
   STREAMS = 1u << 11,
   UPDATES = 1u << 12,
+  // Makes of a parameter alone what other ops read: once, whenever the parameter changed, or where it is read.
+  DERIVES = 1u << 13,
 };
 
 // What happens to a forward op in bf16/fp16 graphs: its AMP class, a row of amp.def.

@@ -192,7 +192,7 @@ TEST_F(PlanTest, OptimizerStateInATierIsToldAndTaken) {
     if (row.decision != CAIRN_DECISION_PERSISTENT) continue;
     const bool away = row.tier != CAIRN_TIER_DEVICE, gradient = std::string_view(row.category) == "gradient";
     (!away ? here : gradient ? gradients : there) += row.bytes;
-    if (away) EXPECT_STREQ(row.reason, "lives on the host, changed where it lies") << row.name;
+    if (away) EXPECT_STREQ(row.reason, "offloaded to the host, updated in place") << row.name;
     EXPECT_EQ(row.offset_bytes < 0, row.tier != CAIRN_TIER_DEVICE) << row.name;
   }
   EXPECT_EQ(rows, s.value_count);

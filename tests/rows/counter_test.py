@@ -11,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import edits
@@ -29,11 +28,8 @@ MADE = ["capi/docs/reference/json.md"]  # by ./dev docs, from the row
 BY_NAME = ["capi/include/cairn", "capi/abi", "bindings/lua", "bindings/rust", "bindings/go"]
 
 
-class Counter(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cairn-rows-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class Counter(edits.RowTest):
+    EDITS = EDITS
 
     def library(self):
         """A library like the one of the build, with the made-up counter."""

@@ -3,7 +3,7 @@
 
 #include "capi/src/plan.h"
 #include "capi/src/structs.h"
-#include "runtime/compile/packed_weights_choice.h"
+#include "runtime/compile/derived_weights.h"
 
 using namespace cairn::capi;
 using cairn::Code;

@@ -259,7 +259,7 @@ WholeValues whole_values(const Lowered& plan, const JointOp& update) {
     }
     if (plan.streamed(gradient)) whole.fetched.push_back(gradient);
   }
-  for (const int32_t i : packed_weights_of(*plan.joint, weight)) {
+  for (const int32_t i : derived_weights_of(*plan.joint, weight)) {
     const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0];
     if (!plan.streamed(packed)) continue;
     whole.made.push_back(packed);
@@ -275,7 +275,7 @@ bool streams_in_parts(const Lowered& plan, const JointOp& update) {
   const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
   const auto fetched = [&](int32_t v) { return plan.homes.contains(v) && plan.streamed(v); };
   if (!fetched(weight) && !fetched(gradient)) return false;
-  if (!packed_weights_of(*plan.joint, weight).empty()) return false;
+  if (!derived_weights_of(*plan.joint, weight).empty()) return false;
   if (!ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE)) return false;
   for (const int32_t state : states_of(update)) {
     if (plan.where(state, Point::kDeviceUpdate).on_device()) return false;
@@ -287,7 +287,7 @@ bool streams_in_parts(const Lowered& plan, const JointOp& update) {
 
 int64_t packing_bytes(const Lowered& plan, int32_t weight) {
   int64_t bytes = plan.streamed(weight) ? aligned(plan, weight) : 0;
-  for (const int32_t i : packed_weights_of(*plan.joint, weight))
+  for (const int32_t i : derived_weights_of(*plan.joint, weight))
     if (const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0]; plan.streamed(packed))
       bytes += aligned(plan, packed);
   return bytes;

@@ -64,7 +64,7 @@ std::vector<StateCandidate> state_candidates(const graph::JointGraph& joint, con
                     {states.begin(), states.end()},
                     state_bytes(joint, update),
                     costs.seconds(query_of(joint, update)).seconds});
-    if (!read[at(weight)] && !packed_weights_of(joint, weight).empty())
+    if (!read[at(weight)] && !derived_weights_of(joint, weight).empty())
       list.push_back({StateCandidate::What::kMaster, {weight}, stored_bytes(joint, weight), 0, states[0]});
   }
   return list;

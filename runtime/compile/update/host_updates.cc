@@ -16,7 +16,7 @@ using graph::JointOp;
 
 // The packed form that the weight's update writes; -1: the weight has none, several, or one that is no copy.
 int32_t packed_copy(const Lowered& plan, const JointOp& update) {
-  const std::vector<int32_t> all = packed_weights_of(*plan.joint, update.out[update_op::kParameter]);
+  const std::vector<int32_t> all = derived_weights_of(*plan.joint, update.out[update_op::kParameter]);
   return all.size() == 1 && plan.registry->packed_is_copy ? plan.joint->ops(graph::kRepack)[at(all[0])].out[0]
                                                           : -1;
 }
@@ -132,7 +132,7 @@ std::set<int32_t> may_update_on_host(const Lowered& plan, const device::Device& 
     const std::span<const int32_t> states = states_of(update);
     if (fused != reads_scale(update) || update.attrs.has("rng") || !any_fetched(update) ||
         !fetched(gradient) || !ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE) ||
-        (!packed_weights_of(joint, weight).empty() && packed_copy(plan, update) < 0) ||
+        (!derived_weights_of(joint, weight).empty() && packed_copy(plan, update) < 0) ||
         std::any_of(states.begin(), states.end(), in_blocks) ||
         !std::all_of(states.begin(), states.end(), streams) ||
         host_kernel(plan, update, device.info().host_threads) == nullptr)

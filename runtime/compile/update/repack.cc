@@ -33,7 +33,7 @@ class Repack : UpdateWriter {
       if (packing_bytes(plan_, weight) == 0 || !done.insert(weight).second) continue;
       std::vector<int32_t> in, out;
       if (streamed(weight)) in.push_back(weight);
-      for (const int32_t i : packed_weights_of(joint_, weight))
+      for (const int32_t i : derived_weights_of(joint_, weight))
         if (const int32_t packed = joint_.ops(graph::kRepack)[at(i)].out[0]; streamed(packed))
           out.push_back(packed);
       std::vector<int32_t> all = in;
@@ -41,7 +41,7 @@ class Repack : UpdateWriter {
       const int64_t offset = place(slots, all);
       move(Lane::kCopyIn, in);
       order(Lane::kCopyIn, Lane::kCompute);
-      for (const int32_t i : packed_weights_of(joint_, weight)) pack(i);
+      for (const int32_t i : derived_weights_of(joint_, weight)) pack(i);
       order(Lane::kCompute, Lane::kCopyOut);
       move(Lane::kCopyOut, out);
       slots.done(offset, record(out.empty() ? Lane::kCompute : Lane::kCopyOut));

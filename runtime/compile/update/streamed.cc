@@ -83,7 +83,7 @@ std::span<const int32_t> states_of(const JointOp& update) {
   return std::span(update.out).subspan(update_op::kFirstState, count - update_op::kFirstState);
 }
 
-std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t weight) {
+std::vector<int32_t> derived_weights_of(const graph::JointGraph& joint, int32_t weight) {
   std::vector<int32_t> packed_weights;
   for (size_t i = 0; i < joint.ops(graph::kRepack).size(); ++i)
     if (joint.ops(graph::kRepack)[i].in[0] == weight) packed_weights.push_back(static_cast<int32_t>(i));

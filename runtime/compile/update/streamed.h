@@ -30,7 +30,7 @@ std::optional<Tier> streamed_from(const Lowered& plan, const graph::JointOp& upd
 // The states that an update op changes, in the order of its outputs.
 std::span<const int32_t> states_of(const graph::JointOp& update);
 // The packed forms of a weight, as indices into the ops of the repacking phase.
-std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t weight);
+std::vector<int32_t> derived_weights_of(const graph::JointGraph& joint, int32_t weight);
 // Aligned bytes of a value, and of all states of an update op.
 int64_t stored_bytes(const graph::JointGraph& joint, int32_t value);
 int64_t state_bytes(const graph::JointGraph& joint, const graph::JointOp& update);

@@ -60,7 +60,7 @@ std::map<int32_t, Crossing> update_crossings(const Lowered& plan) {
     for (const int32_t v : changed)
       if (Crossing* const crossing = of(v)) crossing->in = crossing->out = stored_bytes(joint, v);
     if (Crossing* const crossing = of(gradient)) crossing->in = stored_bytes(joint, gradient);
-    for (const int32_t i : packed_weights_of(joint, weight)) {
+    for (const int32_t i : derived_weights_of(joint, weight)) {
       const int32_t packed = joint.ops(graph::kRepack)[at(i)].out[0];
       if (Crossing* const crossing = of(packed)) crossing->out = stored_bytes(joint, packed);
     }
@@ -157,7 +157,7 @@ bool offloaded_state_may_pay(const Lowered& plan, const costs::Model& costs, int
   for (const JointOp& update : plan.joint->ops(graph::kUpdate)) {
     const int32_t weight = update.out[update_op::kParameter];
     leaving.bytes += state_bytes(*plan.joint, update);
-    if (!packed_weights_of(*plan.joint, weight).empty()) leaving.bytes += stored_bytes(*plan.joint, weight);
+    if (!derived_weights_of(*plan.joint, weight).empty()) leaving.bytes += stored_bytes(*plan.joint, weight);
     leaving.hidden += costs.seconds(query_of(*plan.joint, update)).seconds / steps;
   }
   return plan::may_take_less(plan.problem, leaving, limit - plan.update_seconds / steps);

@@ -158,7 +158,7 @@ class UpdateProgram : UpdateWriter {
   // The packed forms to make after an update. With fused updates, the next run packs the weights on the device first.
   std::vector<int32_t> packed_behind(int32_t weight) const {
     return joint_.grad_scale >= 0 && packing_bytes(plan_, weight) == 0 ? std::vector<int32_t>()
-                                                                       : packed_weights_of(joint_, weight);
+                                                                       : derived_weights_of(joint_, weight);
   }
 
   // Launches the collected updates: as one that also packs weights, as one that does not, or one by one. Updates that

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/compile/derived_weights.h"
 #include "runtime/compile/in_place.h"
-#include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/update/host_updates.h"
 #include "runtime/compile/update/streamed.h"
 #include "runtime/compile/update/traffic.h"
@@ -34,16 +34,16 @@ UpdateForms::UpdateForms(Lower lower, const graph::JointOptions& joint, device::
       model_(device.info(), options.costs),
       micro_steps_(std::max<int64_t>(1, options.micro_steps)) {}
 
-graph::JointOptions UpdateForms::without_packed_weights(const Lowered& plan) const {
+graph::JointOptions UpdateForms::without_derived_weights(const Lowered& plan) const {
   graph::JointOptions joint = joint_;
-  joint.unpacked = left_out(plan);
-  const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
+  joint.not_kept = not_kept(plan);
+  const DerivedWeightChoices packed = derived_weight_choices(plan, model_, micro_steps_);
   leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
   return joint;
 }
 // Without packed weights, which would have to be packed within the micro-batch. nullptr: no update is small enough.
 std::shared_ptr<const Lowered> UpdateForms::deferred(const Lowered& plan) const {
-  graph::JointOptions joint = without_packed_weights(plan);
+  graph::JointOptions joint = without_derived_weights(plan);
   joint.squares_in_backward = true;
   const graph::JointGraph& from = *plan.joint;
   for (const graph::JointOp& update : from.ops(graph::kUpdate)) {
@@ -61,7 +61,7 @@ std::shared_ptr<const Lowered> UpdateForms::deferred(const Lowered& plan) const 
 std::shared_ptr<const Lowered> UpdateForms::on_host(const Lowered& plan, const HostForm& form) const {
   if (form.packed && !plan.registry->packed_is_copy) return nullptr;
   if (joint_.fuse_update) return beside_backward(plan, form);
-  graph::JointOptions joint = form.packed ? joint_ : without_packed_weights(plan);
+  graph::JointOptions joint = form.packed ? joint_ : without_derived_weights(plan);
   joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan, model_, micro_steps_);
   const std::optional<Lowered> with =
       with_host_updates(*lower_(joint), device_, options_, form.share, form.disk);
@@ -73,7 +73,7 @@ std::shared_ptr<const Lowered> UpdateForms::on_host(const Lowered& plan, const H
 // is known only after lowering.
 std::shared_ptr<const Lowered> UpdateForms::beside_backward(const Lowered& plan, const HostForm& form) const {
   if (plan.layout != nullptr && plan.layout->plans > 1) return nullptr;
-  graph::JointOptions joint = form.packed ? joint_ : without_packed_weights(plan);
+  graph::JointOptions joint = form.packed ? joint_ : without_derived_weights(plan);
   const auto name = [](const Lowered& of, int32_t weight) {
     return of.joint->values[static_cast<size_t>(weight)].name;
   };
@@ -87,7 +87,7 @@ std::shared_ptr<const Lowered> UpdateForms::beside_backward(const Lowered& plan,
   // Other weights would have to be packed in each run.
   for (const graph::JointOp& pack : all->joint->ops(graph::kRepack))
     if (!all->host_updated.contains(pack.in[0]))
-      joint.unpacked.insert({name(*all, pack.in[0]), std::string(pack.attrs.word("use"))});
+      joint.not_kept.insert({name(*all, pack.in[0]), std::string(pack.attrs.word("use"))});
   std::optional<Lowered> with = with_host_updates(*lower_(joint), device_, options_, 1, form.disk);
   if (!with || with->host_updated.size() != all->host_updated.size()) return nullptr;
   if (options_.forced.host_updates == ForcedChoices::When::kAlways) {
@@ -101,7 +101,7 @@ std::shared_ptr<const Lowered> UpdateForms::beside_backward(const Lowered& plan,
 
 std::shared_ptr<const Lowered> UpdateForms::with_squares(const Lowered& plan) const {
   graph::JointOptions joint = joint_;
-  joint.unpacked = left_out(plan);
+  joint.not_kept = not_kept(plan);
   joint.squares_in_backward = true;
   return as_in(plan, *lower_(joint));
 }

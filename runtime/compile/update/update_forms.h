@@ -16,7 +16,7 @@ class UpdateForms {
   UpdateForms(Lower lower, const graph::JointOptions& joint, device::Device& device,
               const PlanOptions& options);
 
-  graph::JointOptions without_packed_weights(const Lowered& plan) const;
+  graph::JointOptions without_derived_weights(const Lowered& plan) const;
   // Updates become ops of the next forward if everything that one uses is a small part of the budget. nullptr: none
   // is.
   std::shared_ptr<const Lowered> deferred(const Lowered& plan) const;

@@ -16,6 +16,7 @@ local KNOWN = args.known("device threads seed json quiet", {
   tokens = { args.whole "tokens", "tokens to generate (default 200)" },
   temperature = { args.real, "0: always the likeliest; default 0.8" },
   ["top-k"] = { args.whole "top-k", "draw among the K likeliest; 0: all (default 40)" },
+  seed = { args.whole "seed", "of the draws of tokens (default 1337)" },
   json = { args.FLAG, "one JSON object on stdout: text (what is no UTF-8 in it becomes U+FFFD), tokens (exact)" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
 })

@@ -129,7 +129,7 @@ end
 -- keeps all, and began, when the command did.
 function large.rows(self, sets, notes)
   local twice = self.micro_steps == 1 and self:with(2):plan(sets[1], { budget_share = 1 })
-  local stored = { persistent = self.keep.persistent_bytes - self.keep.counters.packed_bytes,
+  local stored = { persistent = self.keep.persistent_bytes - self.keep.counters.derived_bytes,
                    gradients = twice and twice.persistent_bytes - self.keep.persistent_bytes or 0 }
   local rows, asked = {}, {}
   for i, set in ipairs(sets) do

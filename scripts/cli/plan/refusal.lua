@@ -169,13 +169,13 @@ function refusal.weights_limit(options, train)
 end
 
 -- Bytes of the device that every plan of the options takes, whatever it recomputes: weights, states, and gradients
--- until the update, but for packed weights, which may be given up, and for what tiers have room for. numbers: the
+-- until the update, but for derived weights, which may be given up, and for what tiers have room for. numbers: the
 -- summary of a plan without a budget, in which gradients persist but with one micro-batch a step. nil: nothing is
 -- certain, as weights may live in tiers.
 function refusal.at_least(numbers, options, micro_steps)
   local room = levers.room(options, options.device_model and costs.variants(options) or nil)
   local apart = micro_steps == 1 and not options.fuse_update
-  local bytes = numbers.persistent_bytes - numbers.counters.packed_bytes + (apart and numbers.gradients_bytes or 0)
+  local bytes = numbers.persistent_bytes - numbers.counters.derived_bytes + (apart and numbers.gradients_bytes or 0)
   return bytes > room and bytes - room or nil
 end
 

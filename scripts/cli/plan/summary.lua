@@ -136,6 +136,8 @@ function summary.lines(plan, measured)
     text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(
       format.bytes(plan.counters.packed_bytes), format.bytes(plan.counters.unpacked_bytes))
   end
+  local decoded = plan.counters.derived_bytes - plan.counters.packed_bytes
+  if decoded > 0 then text[#text + 1] = ("decoded weights   %s kept\n"):format(format.bytes(decoded)) end
   for _, tier in ipairs { "device", "host", "disk" } do
     local planned = plan.peak_bytes[tier]
     local found = measured and measured[tier]

@@ -158,10 +158,10 @@ local function point_of(plan, micro_steps)
 end
 
 -- Whether a budget may make another form of the run better than the one that the curve is of: one whose weights and
--- states live in tiers, whose weights are not kept packed, whose updates lie elsewhere.
+-- states live in tiers, whose weights are not kept packed or decoded, whose updates lie elsewhere.
 local function has_forms(curve, about, options)
   local first = curve.points[1]
-  return first ~= nil and next(first.tiers) ~= nil or about.counters.packed_bytes > 0 or options.fuse_update
+  return first ~= nil and next(first.tiers) ~= nil or about.counters.derived_bytes > 0 or options.fuse_update
 end
 
 -- rows_of(plan, micro_steps): the keys of `cairn plan --json`.

@@ -3,12 +3,14 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/compile/derived_weights.h"
 #include "tests/runtime/compile/update_check.h"
 
 namespace cairn::engine {
 namespace {
 
 constexpr int kLayers = 4;
+constexpr int64_t kDecoded = 256 * 64 * 4;  // bytes of a weight as ops read it
 
 // Frozen layers, under one that trains and so hands gradients through all of them, and one above.
 std::shared_ptr<Graph> model(bool evaluation = false) {
@@ -84,6 +86,7 @@ Trained train(Session& session) {
   return found;
 }
 
+// In a micro-batch.
 int64_t times_decoded(const CompiledPlan& plan) {
   std::set<int32_t> kernels;
   for (size_t i = 0; i < plan.joint->ops().size(); ++i)
@@ -125,7 +128,8 @@ TEST(Formats, PlansKeepWhatIsDecodedOrDecodeItAgainAndTheBitsAreTheSame) {
   const auto graph = model();
   const PlanOptions options = stored_as("int8");
   const auto whole = compile(graph, *device, options);
-  EXPECT_EQ(times_decoded(*whole), 2 * kLayers);
+  EXPECT_EQ(times_decoded(*whole), 0) << "what is kept is decoded when the parameters changed";
+  EXPECT_EQ(kept_bytes(*whole, graph::Role::kDecoded), 2 * kLayers * kDecoded);
   Session first(whole, device);
   fill_declared(first);
   const Trained expected = train(first);
@@ -136,7 +140,10 @@ TEST(Formats, PlansKeepWhatIsDecodedOrDecodeItAgainAndTheBitsAreTheSame) {
     tight.forced.update_on_device = true;
     tight.budget_bytes = smallest_budget(graph, *device, tight);
     const auto plan = compile(graph, *device, tight);
-    if (tiers.empty()) EXPECT_GT(times_decoded(*plan), 2 * kLayers);
+    if (tiers.empty()) {
+      EXPECT_GT(times_decoded(*plan), 2 * kLayers);
+      EXPECT_EQ(kept_bytes(*plan, graph::Role::kDecoded), 0);
+    }
     Session session(plan, device);
     fill_declared(session);
     EXPECT_EQ(train(session), expected) << tiers.size() << " tiers";
@@ -144,10 +151,79 @@ TEST(Formats, PlansKeepWhatIsDecodedOrDecodeItAgainAndTheBitsAreTheSame) {
   }
 }
 
+// A budget keeps as many decoded weights as it has room for; with more of it, plans are no slower. Bits and bytes hold.
+TEST(Formats, ABudgetKeepsAsManyDecodedWeightsAsItHasRoomFor) {
+  const auto device = cpu();
+  const auto graph = model();
+  PlanOptions options = stored_as("int8");
+  options.micro_steps = 4;
+  const auto whole = compile(graph, *device, options);
+  Session first(whole, device);
+  fill_declared(first);
+  const Trained expected = train(first);
+  const int64_t least = smallest_budget(graph, *device, options);
+  int64_t most = kept_bytes(*whole, graph::Role::kDecoded), between = 0;
+  double fastest = 0;
+  for (const double share : {1.0, 0.75, 0.5, 0.25, 0.0}) {
+    options.budget_bytes =
+        least + static_cast<int64_t>(share * static_cast<double>(whole->plan.arena_bytes - least));
+    const auto plan = compile(graph, *device, options);
+    const int64_t kept = kept_bytes(*plan, graph::Role::kDecoded);
+    EXPECT_EQ(kept + not_kept_bytes(*plan, graph::Role::kDecoded), 2 * kLayers * kDecoded);
+    EXPECT_LE(kept, most) << share;
+    between += kept > 0 && kept < most ? 1 : 0;
+    EXPECT_GE(plan->plan.predicted_seconds, fastest) << share;
+    EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
+    Session session(plan, device);
+    fill_declared(session);
+    EXPECT_EQ(train(session), expected) << share;
+    expect_exact_memory(session);
+    most = kept;
+    fastest = plan->plan.predicted_seconds;
+  }
+  EXPECT_GT(between, 0) << "never some and not all";
+  EXPECT_EQ(most, 0) << "the smallest budget keeps none";
+}
+
+// A derived weight is made of its parameter whenever the host changed that, and only then.
+TEST(Formats, WhatIsKeptIsDecodedAgainWhereTheHostWritesTheParameter) {
+  const auto device = cpu();
+  const auto plan = compile(model(), *device, stored_as("int8"));
+  Session session(plan, device), fresh(plan, device);
+  fill_declared(session);
+  train(session);
+  std::vector<float> numbers = numbers_of(session, "h.1.up");
+  for (float& number : numbers) number = -number;
+  session.write_declared(plan->joint->find("h.1.up"), numbers.data());
+  fill_declared(fresh, &session);
+  session.run({7, 9, 0});
+  fresh.run({7, 9, 0});
+  EXPECT_EQ(loss_of(session), loss_of(fresh));
+}
+
+// Policies for activations hold for what is decoded, and without a backward part and a budget nothing is kept.
+TEST(Formats, WhatAPolicyWantsRecomputedIsNotKept) {
+  const auto device = cpu();
+  PlanOptions options = stored_as("int8");
+  for (const Policy policy : {Policy::kPlannerDecides, Policy::kKeep, Policy::kRecompute}) {
+    options.policy = policy;
+    EXPECT_EQ(kept_bytes(*compile(model(), *device, options), graph::Role::kDecoded) > 0,
+              policy != Policy::kRecompute);
+  }
+  options.policy = Policy::kPlannerDecides;
+  const auto lean = compile(model(true), *device, options);
+  EXPECT_EQ(times_decoded(*lean), 2 * kLayers);
+  options.budget_bytes = int64_t{1} << 30;
+  const auto wide = compile(model(true), *device, options);
+  EXPECT_EQ(times_decoded(*wide), 0);
+  EXPECT_LT(lean->plan.arena_bytes, wide->plan.arena_bytes);
+}
+
 TEST(Formats, ProgramsOfOneStoreReadTheSameBytes) {
   const auto device = cpu();
   const ProgramGraph graphs[] = {{"training", model()}, {"evaluation", model(true)}};
   const auto plans = compile_set(graphs, *device, stored_as("int8"));
+  for (const auto& plan : plans) EXPECT_EQ(times_decoded(*plan), 0) << "one copy serves both";
   const auto sessions = Session::open({plans[0], plans[1]}, device);
   fill_declared(*sessions[0]);
   EXPECT_EQ(numbers_of(*sessions[1], "h.2.up"), numbers_of(*sessions[0], "h.2.up"));

@@ -245,11 +245,11 @@ TEST(Derive, OnePackServesAllUsesWhereTheBackendSaysSo) {
   EXPECT_EQ(loss->in[1], loss->in[4]);
   EXPECT_EQ(find(*joint, OpCode::k_linear)->in[1], find(*joint, OpCode::k_linear_grad_input)->in[1]);
 
-  options.unpacked = {{joint->values[joint->ops(kRepack)[0].in[0]].name, "forward"},
+  options.not_kept = {{joint->values[joint->ops(kRepack)[0].in[0]].name, "forward"},
                       {joint->values[joint->ops(kRepack)[1].in[0]].name, "forward"}};
   const auto plain = derive(tied_model(), options);
   EXPECT_TRUE(plain->ops(kRepack).empty());
-  EXPECT_EQ(plain->left_out.size(), 2u);
+  EXPECT_EQ(plain->not_kept.size(), 2u);
 }
 
 TEST(Derive, PacksMayBeLeftOut) {
@@ -266,15 +266,15 @@ TEST(Derive, PacksMayBeLeftOut) {
       pack = &op;
   ASSERT_NE(pack, nullptr);
   const std::string weight = all->values[pack->in[0]].name;
-  options.unpacked = {{weight, "forward"}};
+  options.not_kept = {{weight, "forward"}};
   const auto joint = derive(tied_model(), options);
   check_order(*joint);
   EXPECT_EQ(joint->ops(kRepack).size(), all->ops(kRepack).size() - 1);
   const JointOp* linear = find(*joint, OpCode::k_linear);
   EXPECT_EQ(joint->values[linear->in[1]].role, Role::kParameter);
-  ASSERT_EQ(joint->left_out.size(), 1u);
-  EXPECT_EQ(joint->left_out[0].packed.bytes(), 2 * 64 + 64);
-  EXPECT_EQ(joint->values[joint->left_out[0].node.in[0]].name, weight);
+  ASSERT_EQ(joint->not_kept.size(), 1u);
+  EXPECT_EQ(joint->not_kept[0].made.bytes(), 2 * 64 + 64);
+  EXPECT_EQ(joint->values[joint->not_kept[0].node.in[0]].name, weight);
   ASSERT_EQ(joint->plain_uses.size(), 1u);
   EXPECT_EQ(&joint->ops()[joint->plain_uses[0].op], linear);
   EXPECT_EQ(joint->plain_uses[0].operand, 1);
@@ -285,7 +285,7 @@ TEST(Derive, PacksMayBeLeftOut) {
   std::string table;
   for (const JointOp& op : all->ops(kRepack))
     if (op.out[0] == fused->in[4]) table = all->values[op.in[0]].name;
-  options.unpacked = {{table, "input_grad"}};
+  options.not_kept = {{table, "input_grad"}};
   const auto plain = derive(tied_model(), options);
   const JointOp* loss = find(*plain, OpCode::k_linear_cross_entropy_grad);
   EXPECT_EQ(loss->in[4], -1);

@@ -27,9 +27,11 @@ std::shared_ptr<Graph> model() {
   return g;
 }
 
-std::shared_ptr<const JointGraph> derived(std::vector<FormatRule> rules, AmpMode amp = AmpMode::kOff) {
+std::shared_ptr<const JointGraph> derived(std::vector<FormatRule> rules, AmpMode amp = AmpMode::kOff,
+                                          std::set<DerivedUse> not_kept = {}) {
   JointOptions options;
   options.amp = amp;
+  options.not_kept = std::move(not_kept);
   options.formats = std::move(rules);
   return derive(model(), options);
 }
@@ -54,7 +56,9 @@ std::string refusal(std::vector<FormatRule> rules, AmpMode amp = AmpMode::kOff) 
 
 TEST(FormatRules, OpsReadWhatIsDequantisedAndTheLastRuleCounts) {
   for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16, AmpMode::kFp16}) {
-    const auto joint = derived({{"h.*", "int8"}, {"h.1.*", "f32"}, {"narrow", "f32"}}, amp);
+    const std::string type = amp == AmpMode::kBf16 ? "bf16" : "f32";
+    const auto joint =
+        derived({{"h.*", "int8"}, {"h.1.*", "f32"}, {"narrow", "f32"}}, amp, {{"h.0.weight", type}});
     EXPECT_EQ(desc_of(*joint, "h.0.weight"), (TensorDesc{DType::kInt8, {64, 64}}));
     EXPECT_EQ(desc_of(*joint, "h.0.weight").bytes(), 64 * 68);
     for (const char* name : {"h.0.bias", "h.1.weight", "narrow", "table", "head"})
@@ -75,6 +79,34 @@ TEST(FormatRules, OpsReadWhatIsDequantisedAndTheLastRuleCounts) {
     EXPECT_EQ(backward, 1);  // the input's gradient
     EXPECT_EQ(joint->find("h.0.weight/gradient"), -1);
     EXPECT_EQ(joint->find("h.0.weight/m"), -1);
+  }
+}
+
+// Decoded whenever the parameter changed, and kept, unless the options say that micro-batches decode it.
+TEST(FormatRules, WhatIsDequantisedIsDerivedLikeAPackedWeight) {
+  for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
+    const std::string type = amp == AmpMode::kBf16 ? "bf16" : "f32";
+    const std::vector<FormatRule> rules = {{"h.*", "int8"}};
+    const auto kept = derived(rules, amp), some = derived(rules, amp, {{"h.1.weight", type}});
+    EXPECT_EQ(kept->ops(kRepack).size(), 2u);
+    EXPECT_TRUE(kept->not_kept.empty());
+    ASSERT_EQ(some->ops(kRepack).size(), 1u);
+    EXPECT_EQ(some->ops().size(), kept->ops().size() + 1);
+    EXPECT_EQ(some->backward_begin, kept->backward_begin + 1);
+    ASSERT_EQ(some->not_kept.size(), 1u);
+    EXPECT_EQ(use_of(*some, some->not_kept[0].node), DerivedUse("h.1.weight", type));
+    const JointOp& op = some->ops(kRepack)[0];
+    EXPECT_EQ(use_of(*some, op), DerivedUse("h.0.weight", type));
+    EXPECT_EQ(some->values[static_cast<size_t>(op.out[0])].name, "h.0.weight/decoded." + type);
+    EXPECT_EQ(some->owned(some->find("h.0.weight"), Role::kDecoded), op.out);
+    EXPECT_TRUE(some->owned(some->find("h.1.weight"), Role::kDecoded).empty());
+    for (const Resident& resident : some->residents)
+      if (resident.role == Role::kDecoded) {
+        EXPECT_EQ(resident.saved, Saved::kNever);
+        EXPECT_EQ(resident.op, 0);
+        EXPECT_FALSE(some->updated(op.in[0]));
+      }
+    EXPECT_TRUE(some->updated(some->find("head")));
   }
 }
 

@@ -124,12 +124,12 @@ TEST(FuseUpdates, PacksThatWereLeftOutStayWithTheirOps) {
     return 4 * w.shape.elements();
   };
   for (int i = 0; i < 3; ++i)
-    for (const char* use : {"forward", "input_grad"}) options.unpacked.insert({cat("w", i), use});
+    for (const char* use : {"forward", "input_grad"}) options.not_kept.insert({cat("w", i), use});
   const auto joint = derive(model(), options);
   ASSERT_EQ(joint->plain_uses.size(), 6u);
   for (const PlainUse& use : joint->plain_uses) {
     const JointOp& op = joint->ops()[static_cast<size_t>(use.op)];
-    const JointOp& pack = joint->left_out[static_cast<size_t>(use.pack)].node;
+    const JointOp& pack = joint->not_kept[static_cast<size_t>(use.pack)].node;
     EXPECT_EQ(op.code, pack.attrs.word("use") == "forward" ? OpCode::k_linear : OpCode::k_linear_grad_input)
         << op.name;
     EXPECT_EQ(op.in[static_cast<size_t>(use.operand)], pack.in[0]) << op.name;

@@ -1,5 +1,5 @@
 // Packed weights are there where they save seconds and there is room for them, and no number changes.
-#include "runtime/compile/packed_weights_choice.h"
+#include "runtime/compile/derived_weights.h"
 
 #include "runtime/compile/cost_query.h"
 #include "runtime/costs/recorder.h"
@@ -8,7 +8,10 @@
 namespace cairn::engine {
 namespace {
 
-struct PackedWeightsChoice : testing::Test {
+int64_t packed_bytes(const Lowered& plan) { return kept_bytes(plan, graph::Role::kPacked); }
+int64_t given_up_bytes(const Lowered& plan) { return not_kept_bytes(plan, graph::Role::kPacked); }
+
+struct PackedWeights : testing::Test {
   std::shared_ptr<device::Device> cpu = device::open("cpu", {.threads = 1, .disk_directory = {}});
   PlanOptions options{.amp = graph::AmpMode::kBf16, .micro_steps = 4};
 
@@ -43,40 +46,40 @@ struct PackedWeightsChoice : testing::Test {
   costs::Model model() { return {cpu->info(), nullptr}; }
 };
 
-TEST_F(PackedWeightsChoice, WhereEverythingFitsAllArePacked) {
+TEST_F(PackedWeights, WhereEverythingFitsAllArePacked) {
   const auto free = plan(0), exact = plan(free->plan.arena_bytes);
   for (const auto& p : {free, exact}) {
     EXPECT_GT(packed_bytes(*p), 0);
-    EXPECT_EQ(unpacked_bytes(*p), 0);
-    EXPECT_TRUE(p->joint->left_out.empty());
+    EXPECT_EQ(given_up_bytes(*p), 0);
+    EXPECT_TRUE(p->joint->not_kept.empty());
   }
 }
 
 // With one micro-batch per update a packed weight is made once and used once: packing where it is used takes the same
 // time and no bytes.
-TEST_F(PackedWeightsChoice, WhatIsUsedOnceIsNotKeptPacked) {
+TEST_F(PackedWeights, WhatIsUsedOnceIsNotKeptPacked) {
   const auto kept = plan(0);
   const Result expected = run(kept, 1);
   options.micro_steps = 1;
   const auto p = plan(0);
   EXPECT_EQ(packed_bytes(*p), 0);
-  EXPECT_EQ(unpacked_bytes(*p), packed_bytes(*kept));
+  EXPECT_EQ(given_up_bytes(*p), packed_bytes(*kept));
   EXPECT_LT(p->plan.arena_bytes, kept->plan.arena_bytes);
   EXPECT_EQ(run(p, 1), expected);
   EXPECT_EQ(packed_bytes(*plan(kept->plan.arena_bytes)), 0) << "nor where a budget has room";
 }
 
 // No update changes it, so that it is packed once for good.
-TEST_F(PackedWeightsChoice, WithoutAnOptimizerAllArePacked) {
+TEST_F(PackedWeights, WithoutAnOptimizerAllArePacked) {
   options.micro_steps = 1;
   options.optimizer.name = "";
   const auto p = plan(0);
   EXPECT_GT(packed_bytes(*p), 0);
-  EXPECT_EQ(unpacked_bytes(*p), 0);
+  EXPECT_EQ(given_up_bytes(*p), 0);
 }
 
 // Packing in an op is by slices in its workspace: no second weight lies there.
-TEST_F(PackedWeightsChoice, PackingWhereItIsUsedTakesASlice) {
+TEST_F(PackedWeights, PackingWhereItIsUsedTakesASlice) {
   constexpr int64_t kRows = 4096, kWidth = 2048;
   const TensorDesc weight{DType::kF32, {kRows, kWidth}, 0}, x{DType::kBF16, {128, kWidth}, 0},
       y{DType::kBF16, {128, kRows}, 0};
@@ -91,7 +94,7 @@ TEST_F(PackedWeightsChoice, PackingWhereItIsUsedTakesASlice) {
   }
 }
 
-TEST_F(PackedWeightsChoice, ABudgetTakesAsManyAsItNeedsAndNoBitChanges) {
+TEST_F(PackedWeights, ABudgetTakesAsManyAsItNeedsAndNoBitChanges) {
   const auto all = plan(0);
   const Result expected = run(all);
   const int64_t least = smallest();
@@ -99,16 +102,16 @@ TEST_F(PackedWeightsChoice, ABudgetTakesAsManyAsItNeedsAndNoBitChanges) {
   for (const double share : {0.5, 0.0}) {
     const auto p =
         plan(least + static_cast<int64_t>(share * static_cast<double>(all->plan.arena_bytes - least)));
-    EXPECT_EQ(packed_bytes(*p) + unpacked_bytes(*p), packed_bytes(*all));
-    EXPECT_GE(unpacked_bytes(*p), before) << "a smaller budget kept more packs";
+    EXPECT_EQ(packed_bytes(*p) + given_up_bytes(*p), packed_bytes(*all));
+    EXPECT_GE(given_up_bytes(*p), before) << "a smaller budget kept more packs";
     EXPECT_EQ(plan::violation(p->problem, p->plan), "");
     EXPECT_EQ(run(p), expected) << share;
-    before = unpacked_bytes(*p);
+    before = given_up_bytes(*p);
   }
   EXPECT_EQ(before, packed_bytes(*all)) << "the smallest budget has no packs";
 }
 
-TEST_F(PackedWeightsChoice, TheSmallestBudgetShrinks) {
+TEST_F(PackedWeights, TheSmallestBudgetShrinks) {
   plan::Problem packed = plan(0)->problem;
   packed.budget_bytes = 1;
   try {
@@ -122,9 +125,9 @@ TEST_F(PackedWeightsChoice, TheSmallestBudgetShrinks) {
   EXPECT_THROW(plan(least - 64), Error);
 }
 
-TEST_F(PackedWeightsChoice, AnOpWithoutItsPackCostsThePackMore) {
+TEST_F(PackedWeights, AnOpWithoutItsPackCostsThePackMore) {
   const auto all = plan(0);
-  const PackedWeightChoices choices = packed_weight_choices(*all, model(), 4);
+  const DerivedWeightChoices choices = derived_weight_choices(*all, model(), 4);
   graph::JointOptions joint;
   joint.amp = graph::AmpMode::kBf16;
   joint.packed_bytes = cpu->kernels().packed_bytes;
@@ -150,26 +153,26 @@ TEST_F(PackedWeightsChoice, AnOpWithoutItsPackCostsThePackMore) {
 }
 
 // The loss reads a packed weight for each of its products: both or none.
-TEST_F(PackedWeightsChoice, PacksOfOneOpGoTogether) {
+TEST_F(PackedWeights, PacksOfOneOpGoTogether) {
   const auto all = plan(0);
-  const PackedWeightChoices choices = packed_weight_choices(*all, model(), 1);
+  const DerivedWeightChoices choices = derived_weight_choices(*all, model(), 1);
   EXPECT_EQ(choices.choices.size() + 1, all->joint->ops(graph::kRepack).size());
   size_t pairs = 0;
-  for (const auto& packed_weights : choices.packed_weights) {
-    pairs += packed_weights.size() == 2;
-    if (packed_weights.size() == 2) {
-      EXPECT_EQ(packed_weights[0].first, packed_weights[1].first);
-      EXPECT_NE(packed_weights[0].second, packed_weights[1].second);
+  for (const auto& uses : choices.uses) {
+    pairs += uses.size() == 2;
+    if (uses.size() == 2) {
+      EXPECT_EQ(uses[0].first, uses[1].first);
+      EXPECT_NE(uses[0].second, uses[1].second);
     }
   }
   EXPECT_EQ(pairs, 1u);
 }
 
-TEST_F(PackedWeightsChoice, MeasuredSecondsOfAPlainWeightCount) {
+TEST_F(PackedWeights, MeasuredSecondsOfAPlainWeightCount) {
   graph::JointOptions joint;
   joint.amp = graph::AmpMode::kBf16;
   joint.packed_bytes = cpu->kernels().packed_bytes;
-  joint.unpacked = {{"h0.up", "forward"}};
+  joint.not_kept = {{"h0.up", "forward"}};
   const auto derived = graph::derive(transformer(1), joint);
   ASSERT_EQ(derived->plain_uses.size(), 1u);
   const int32_t op = derived->plain_uses[0].op;
@@ -184,11 +187,11 @@ TEST_F(PackedWeightsChoice, MeasuredSecondsOfAPlainWeightCount) {
   EXPECT_DOUBLE_EQ(op_seconds(*derived, op, measured).seconds, 0.25 + measured.launch_seconds());
 }
 
-TEST_F(PackedWeightsChoice, InFloat32NothingIsPacked) {
+TEST_F(PackedWeights, InFloat32NothingIsPacked) {
   options.amp = graph::AmpMode::kOff;
   const auto p = plan(0);
   EXPECT_EQ(packed_bytes(*p), 0);
-  EXPECT_TRUE(packed_weight_choices(*p, model(), 1).choices.empty());
+  EXPECT_TRUE(derived_weight_choices(*p, model(), 1).choices.empty());
   EXPECT_EQ(run(plan(smallest())), run(p));
 }
 
