@@ -12,6 +12,9 @@ static inline cairn_memory_fault_t cairn_go_memory_fault(void) {
 static inline cairn_device_info_t cairn_go_device_info(void) {
   return (cairn_device_info_t)CAIRN_DEVICE_INFO_INIT;
 }
+static inline cairn_export_options_t cairn_go_export_options(void) {
+  return (cairn_export_options_t)CAIRN_EXPORT_OPTIONS_INIT;
+}
 static inline cairn_op_info_t cairn_go_op_info(void) { return (cairn_op_info_t)CAIRN_OP_INFO_INIT; }
 static inline cairn_amp_class_info_t cairn_go_amp_class_info(void) {
   return (cairn_amp_class_info_t)CAIRN_AMP_CLASS_INFO_INIT;

@@ -140,6 +140,20 @@ func TestWeightsAndGraphsAsFiles(t *testing.T) {
 	if must(other.session.Digest()) != must(r.session.Digest()) {
 		t.Error("other parameters")
 	}
+	options := cairn.ExportOptions{Directory: true, ShardBytes: 64, Files: []string{weights}}
+	model := filepath.Join(folder, "model")
+	ok(t, r.session.ExportAs(model, names, options))
+	ok(t, other.session.Initialise(99))
+	ok(t, other.session.Import(model, names))
+	if must(other.session.Digest()) != must(r.session.Digest()) {
+		t.Error("other parameters")
+	}
+	if err := r.session.ExportAs(model, names, options); !errors.Is(err, cairn.InvalidArgument) {
+		t.Error(err)
+	}
+	if err := r.session.ExportAs(weights, names, cairn.ExportOptions{Dtype: "int8"}); !errors.Is(err, cairn.InvalidArgument) {
+		t.Error(err)
+	}
 	path := filepath.Join(folder, "graph.cairn")
 	ok(t, r.graph.Save(path))
 	graph, err := cairn.LoadGraph(r.instance, path)

@@ -1,4 +1,6 @@
 // Chapter 7: files.
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -88,6 +90,16 @@ std::vector<io::NameRow> read_names(const cairn_name_t* names, size_t count, boo
                     names[i].transposed != 0, names[i].theirs == nullptr});
   }
   return rows;
+}
+
+// By name; nothing: as it is.
+std::optional<cairn::DType> dtype_of(const char* name, std::string_view what) {
+  if (name == nullptr) return std::nullopt;
+  const auto found =
+      std::ranges::find_if(cairn::kDTypes, [&](cairn::DType t) { return cairn::dtype_name(t) == name; });
+  require(found != std::end(cairn::kDTypes) && cairn::is_float(*found), Code::kInvalidArgument, what, " is '",
+          name, "'; weights are written as f32, bf16, f16 or f64");
+  return *found;
 }
 
 // Looked up before anything is loaded, so that a failing call leaves the session as it was.
@@ -192,6 +204,27 @@ cairn_status_t cairn_session_export(cairn_session_t* session, const char* path, 
     not_null(session, "session");
     const std::filesystem::path to = target_of(path, "path");
     io::export_safetensors(*session->session, read_names(names, name_count, false), to);
+  });
+}
+
+cairn_status_t cairn_session_export_as(cairn_session_t* session, const char* path, const cairn_name_t* names,
+                                       size_t name_count, const cairn_export_options_t* options,
+                                       cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    const std::filesystem::path to = target_of(path, "path");
+    const auto given = read_struct(options, "options");
+    flag(given.directory, "options.directory");
+    reserved_zero(given.reserved, "options");
+    array_not_null(given.files, given.file_count, "options.files");
+    io::ExportOptions as{.dtype = dtype_of(given.dtype, "options.dtype"),
+                         .frozen_dtype = dtype_of(given.frozen_dtype, "options.frozen_dtype"),
+                         .directory = given.directory != 0,
+                         .shard_bytes = given.shard_bytes,
+                         .files = {}};
+    for (size_t i = 0; i < given.file_count; ++i)
+      as.files.push_back(path_of(given.files[i], cairn::cat("options.files[", i, "]")));
+    io::export_safetensors(*session->session, read_names(names, name_count, false), to, as);
   });
 }
 

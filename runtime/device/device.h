@@ -25,6 +25,10 @@
 #include "runtime/base/os/memory.h"
 #include "runtime/device/ledger.h"
 
+namespace cairn {
+class InputFile;
+}
+
 namespace cairn::device {
 
 using cairn::Lane;
@@ -46,6 +50,14 @@ class Block {
   virtual void read(int64_t offset, void* to, int64_t bytes) const {
     std::memcpy(to, static_cast<const char*>(address()) + offset, static_cast<size_t>(bytes));
   }
+  // Of the disk tier: from here on copies read a range of the block from a file, from byte `at` on, and the range takes no
+  // room of its own. False: the block cannot. own() ends that before the range is written: ranges that reach into it are
+  // the block's own again. No queued work may use the ranges meanwhile.
+  virtual bool borrow(int64_t /*offset*/, int64_t /*bytes*/, std::shared_ptr<const InputFile> /*file*/,
+                      uint64_t /*at*/) {
+    return false;
+  }
+  virtual void own(int64_t /*offset*/, int64_t /*bytes*/) {}
 };
 
 struct Location {

@@ -83,6 +83,10 @@ class Session {
   TensorDesc saved(int32_t value) const;
   void write_saved(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_saved(int32_t value, int64_t offset, void* to, int64_t bytes) const;
+  // From here on a parameter that no update changes, and that lives on the disk tier, is read from a file that has its bytes
+  // as they are stored, from byte `at` on: nothing is copied. What is written to it later ends that. The file must not be
+  // changed while it is read (kIo). False: it does not live there, and is as before.
+  bool borrow(int32_t value, const std::shared_ptr<const InputFile>& file, uint64_t at);
   // Part of a persistent value.
   void write_at(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const;

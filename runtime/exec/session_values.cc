@@ -178,6 +178,26 @@ void Session::read_floats(int32_t value, int64_t first, std::span<float> to) con
               });
 }
 
+bool Session::borrow(int32_t value, const std::shared_ptr<const InputFile>& file, uint64_t at) {
+  ready();
+  described(value);
+  Store& l = *store_;
+  const graph::JointGraph& joint = *plan().joint;
+  const graph::JointValue& known = joint.values[static_cast<size_t>(value)];
+  const bool fixed = known.role == graph::Role::kParameter && joint.low_of(value) < 0 &&
+                     (joint.forward->values()[static_cast<size_t>(known.source)].parameter.frozen ||
+                      (!joint.has_optimizer() && l.plans.size() == 1));
+  const Where place = plan().where(value, Point::kBetween);
+  if (!fixed || l.stopped || place.on_device() || place.tier != Tier::kDisk || place.extents.empty())
+    return false;
+  device::Block& tier = *l.blocks[static_cast<size_t>(place.tier)];
+  for (const OffloadedPlace::Extent& extent : place.extents)
+    if (!tier.borrow(extent.tier_offset, extent.bytes, file, at + static_cast<uint64_t>(extent.begin)))
+      return false;
+  note_written(l, mine(), value);
+  return true;
+}
+
 void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const {
   ready();
   const int64_t whole = described(value).bytes();
@@ -209,6 +229,7 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
     for (const OffloadedPlace::Extent& extent : place.extents) {
       const int64_t first = std::max(offset, extent.begin);
       const int64_t last = std::min(offset + bytes, extent.begin + extent.bytes);
+      if (writes && first < last) tier->own(extent.tier_offset + (first - extent.begin), last - first);
       for (int64_t at = first; at < last;) {
         const int64_t part = std::min(last - at, room), far = extent.tier_offset + (at - extent.begin);
         char* const theirs = static_cast<char*>(host) + (at - offset);

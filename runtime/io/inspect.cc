@@ -11,7 +11,7 @@
 #include "runtime/io/plan_file.h"
 #include "runtime/io/safetensors/dtypes.h"
 #include "runtime/io/safetensors/foreign.h"
-#include "runtime/io/safetensors/safetensors.h"
+#include "runtime/io/safetensors/model_files.h"
 
 namespace cairn::io {
 namespace fs = std::filesystem;
@@ -26,13 +26,15 @@ std::string json(const Shape& shape) {
   return out.text();
 }
 
-std::string json(const TensorDesc& desc) {
-  return Json('{')
-      .add("dtype", json_text(dtype_name(desc.dtype)))
+Json fields(const TensorDesc& desc) {
+  Json out('{');
+  out.add("dtype", json_text(dtype_name(desc.dtype)))
       .add("shape", json(desc.shape))
-      .add("bytes", n(desc.bytes()))
-      .text();
+      .add("bytes", n(desc.bytes()));
+  return out;
 }
+
+std::string json(const TensorDesc& desc) { return fields(desc).text(); }
 
 std::string json(const std::map<std::string, std::string>& metadata) {
   Json out('{');
@@ -165,27 +167,36 @@ std::string inspect_tokens(const fs::path& path, std::span<const std::byte> head
 }
 
 // A tensor that cairn has no type for: what the file says, and why.
-std::string unusable(const SafeTensor& tensor) {
-  Json shape('[');
+Json unusable(const SafeTensor& tensor) {
+  Json shape('['), out('{');
   for (uint64_t d : tensor.shape) shape.add(n(d));
-  return Json('{')
-      .add("dtype", json_text(tensor.dtype))
+  out.add("dtype", json_text(tensor.dtype))
       .add("shape", shape.text())
       .add("bytes", n(tensor.bytes))
-      .add("unusable", json_text(tensor.unusable))
-      .text();
+      .add("unusable", json_text(tensor.unusable));
+  return out;
 }
 
 std::string inspect_safetensors(const fs::path& path, std::span<const std::byte>) {
-  const SafeTensors file(path);
-  Json tensors('{');
-  for (const SafeTensor& tensor : file.tensors())
-    tensors.add(tensor.name, tensor.usable() ? json(tensor.desc) : unusable(tensor));
-  return Json('{')
-      .add("kind", json_text("safetensors"))
-      .add("metadata", json(file.metadata()))
-      .add("tensors", tensors.text())
-      .text();
+  const ModelFiles model(path);
+  const bool several = fs::is_directory(path);  // then a tensor says which file has it
+  std::map<std::string, std::string> metadata;
+  Json tensors('{'), files('{');
+  for (const SafeTensors& file : model.files()) {
+    const std::string name = file.path().filename().string();
+    metadata.insert(file.metadata().begin(), file.metadata().end());
+    files.add(name, Json('{').add("bytes", n(file.size())).text());
+    for (const SafeTensor& tensor : file.tensors()) {
+      Json row = tensor.usable() ? fields(tensor.desc) : unusable(tensor);
+      row.add("offset", n(tensor.offset));
+      if (several) row.add("file", json_text(name));
+      tensors.add(tensor.name, row.text());
+    }
+  }
+  Json out('{');
+  out.add("kind", json_text("safetensors")).add("metadata", json(metadata));
+  if (several) out.add("files", files.text());
+  return out.add("tensors", tensors.text()).text();
 }
 
 std::string inspect_tokenizer(const fs::path& path, std::span<const std::byte>) {
@@ -221,13 +232,22 @@ constexpr Kind kKinds[] = {{is_manifest, inspect_manifest},
                            {looks_like_safetensors, inspect_safetensors},
                            {is_tokenizer, inspect_tokenizer}};
 
+// The checkpoint in a directory; nothing: there is none, but a model.
+fs::path checkpoint_in(const fs::path& path) try {
+  return newest_checkpoint(path);
+} catch (const Error& error) {
+  if (error.code() != Code::kNotFound || !is_model_directory(path)) throw;
+  return {};
+}
+
 }  // namespace
 
 std::string inspect(const fs::path& path) {
   std::error_code failed;
   fs::path file = path;
   if (fs::is_directory(path, failed)) {
-    const fs::path directory = newest_checkpoint(path);
+    const fs::path directory = checkpoint_in(path);
+    if (directory.empty()) return inspect_safetensors(path, {});
     const Checkpoint whole(directory);  // says so if the tensors do not belong to the manifest
     file = directory / kManifestName;
   }

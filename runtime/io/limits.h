@@ -24,6 +24,7 @@ inline constexpr uint64_t kMaxFileNameBytes = 255;
 inline constexpr uint64_t kMaxMetadata = 1024;
 inline constexpr uint64_t kMaxMetadataBytes = 1u << 20;         // of one value
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // as the format's own reader
+inline constexpr uint64_t kMaxModelFiles = 4096;                // that an index names
 
 // Counts what is taken out of a file; more than the file has is kCorruptFile.
 class Budget {

@@ -247,7 +247,7 @@ return {
   {
     command = "export",
     keys = {
-      { "file", "what was written" },
+      { "{file, directory}", "what was written, the second with `--to hf`" },
       { "checkpoint", "what was read" },
       { "tensors", "how many" },
     },
@@ -266,7 +266,8 @@ return {
       { "model.parameters.NAME.{dtype, shape, bytes}", "of each parameter" },
       { "model.regions[].{name, policy}", "of each region" },
       { "state.NAME", "of the stepper: steps, rate, loss scale, groups and their hyper-parameters" },
-      { "tensors.NAME.{dtype, shape, offset, xxh3_128}", "parameters and optimizer states, as stored" },
+      { "tensors.NAME.{dtype, shape, offset, xxh3_128}", "parameters and optimizer states, as stored; of " ..
+        "safetensors {dtype, shape, bytes, offset}, and of a model's directory the file" },
       { "tensors_bytes", "of all of them" },
     },
   },

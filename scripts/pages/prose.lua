@@ -67,7 +67,8 @@ prose.profile = {
 }
 prose.inspect = {
   about = { "Prints what a file of cairn's (checkpoint, model, plan, tokens, tokenizer) or a safetensors file " ..
-    "holds. For a directory, that is its newest checkpoint." },
+    "holds. For a directory, that is its newest checkpoint, or the model in it: model.safetensors, or the " ..
+    "files that model.safetensors.index.json names." },
   examples = { { "cairn inspect run --json", "" } },
 }
 prose.generate = {
@@ -105,8 +106,11 @@ prose.predict = {
 }
 prose.export = {
   about = { "Writes the weights of a checkpoint as a safetensors file, by the names that Hugging Face's models " ..
-    "have. `cairn train --init` reads the same." },
-  examples = { { "cairn export run model.safetensors", "" } },
+    "have. --to hf writes a directory that Transformers reads: config.json, generation_config.json, weights in " ..
+    "files of at most --shard-size, and the files of the tokenizer that the directory had which the weights " ..
+    "came from. The directory must be new or empty. `cairn train --init` reads both." },
+  examples = { { "cairn export run model.safetensors", "" },
+               { "cairn export run model --to hf", "from_pretrained(\"model\") goes on with it" } },
 }
 prose.devices = {
   about = { "Lists the devices of this machine: processors and their instruction set in use, and GPUs where the " ..

@@ -152,6 +152,8 @@ return {
     return rows
   end,
 
+  hf_config = function(o) return require("cli.model.hf_config").gpt2(o) end,
+
   -- What config.json must say.
   config = function(o)
     local function is_tanh_gelu(name) return name == "gelu_new" or name == "gelu_pytorch_tanh" end

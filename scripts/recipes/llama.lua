@@ -154,6 +154,8 @@ return {
     return rows
   end,
 
+  hf_config = function(o) return require("cli.model.hf_config").llama(o) end,
+
   -- What config.json must say.
   config = function(o)
     local head = o.width / o.heads

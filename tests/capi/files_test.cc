@@ -181,6 +181,27 @@ TEST(Files, Safetensors) {
   };
   expect_failure(save(folder / "v.safetensors", {{"layer0.weight", nullptr, 0, 0}}),
                  CAIRN_STATUS_INVALID_ARGUMENT, failure, {"names[0]"});
+  const std::string copied = folder / "w.safetensors";
+  const char* const files[] = {copied.c_str()};
+  cairn_export_options_t options = CAIRN_EXPORT_OPTIONS_INIT;
+  options.directory = 1, options.shard_bytes = 64, options.files = files, options.file_count = 1;
+  const auto save_as = [&](const std::string& path) {
+    return cairn_session_export_as(trainer.session.get(), path.c_str(), names.data(), names.size(), &options,
+                                   failure);
+  };
+  ASSERT_EQ(save_as(folder / "model"), CAIRN_STATUS_OK) << failure.message();
+  const std::string exported = trainer.session.digest();
+  trainer.session.initialise(7);
+  EXPECT_EQ(load(folder / "model", names), CAIRN_STATUS_OK) << failure.message();
+  EXPECT_EQ(trainer.session.digest(), exported);
+  expect_failure(save_as(folder / "model"), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"it holds other files"});
+  options.dtype = "int8";
+  expect_failure(save_as(folder / "other"), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"options.dtype", "int8"});
+  options.dtype = nullptr, options.reserved = 1;
+  expect_failure(save_as(folder / "other"), CAIRN_STATUS_UNSUPPORTED, failure, {"options"});
+  options.reserved = 0, options.file_count = 1, options.files = nullptr;
+  expect_failure(save_as(folder / "other"), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"options.files"});
   // The file is not asked for what a row has no name of theirs for: it keeps its value.
   trainer.session.initialise(5);
   const std::string fresh = trainer.session.digest();

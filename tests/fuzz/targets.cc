@@ -4,11 +4,12 @@
 #include "runtime/io/graph_file.h"
 #include "runtime/io/manifest.h"
 #include "runtime/io/plan_file.h"
-#include "runtime/io/safetensors/safetensors.h"
+#include "runtime/io/safetensors/model_files.h"
 #include "tests/fuzz/families.h"
 #include "tests/fuzz/plan_solve.h"
 #include "tests/fuzz/tools.h"
 #include "tests/runtime/costs/samples.h"
+#include "tests/runtime/io/scratch.h"
 
 namespace cairn::fuzz {
 namespace {
@@ -36,6 +37,20 @@ void safetensors(std::span<const std::byte> input) {
         if (sum == ~uint64_t{0}) throw std::logic_error("unreachable");
       },
       {Code::kCorruptFile, Code::kUnsupported});
+}
+// The input is the index of two files; those that it names otherwise are not there.
+void model_index(std::span<const std::byte> input) {
+  static const test::Scratch scratch;
+  static const bool made = [] {
+    for (const std::string name : {"a", "b"})
+      scratch.put(
+          name + ".safetensors",
+          test::safetensors("{\"" + name + R"(":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4));
+    return true;
+  }();
+  scratch.put(io::kIndexName, text(input));
+  expect_declared([&] { const io::ModelFiles model(scratch.path()); },
+                  {Code::kCorruptFile, made ? Code::kNotFound : Code::kOk});
 }
 void plan_json(std::span<const std::byte> input) {
   expect_declared(
@@ -84,6 +99,10 @@ std::vector<std::string> safetensors_seeds() {
               R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]}} )",
               32)};
 }
+std::vector<std::string> model_index_seeds() {
+  return {R"({"metadata": {"total_size": 8}, "weight_map": {"a": "a.safetensors", "b": "b.safetensors"}})",
+          R"({"weight_map": {"a": "c.safetensors", "a": 1}})"};
+}
 std::vector<std::string> costs_json_seeds() {
   return {costs::to_json(costs::sample_profile()), costs::kModel};
 }
@@ -95,6 +114,7 @@ constexpr Target kTargets[] = {
     {"manifest", manifest, manifest_seeds},
     {"checkpoint", checkpoint, checkpoint_seeds, 200},
     {"safetensors", safetensors, safetensors_seeds},
+    {"model_index", model_index, model_index_seeds},
     {"tokens", tokens, token_seeds},
     {"tokenizer", tokenizer, tokenizer_seeds, 1000},
     {"tokenizer_train", tokenizer_train, tokenizer_train_seeds, 1000},

@@ -599,6 +599,20 @@ typedef struct cairn_name {
  cairn_status_t cairn_session_import(cairn_session_t* session, const char* path,
  const cairn_name_t* names, size_t name_count,
  cairn_error_t* error);
+typedef struct cairn_export_options {
+ size_t struct_size;
+ const char* dtype;
+ const char* frozen_dtype;
+ uint32_t directory;
+ uint32_t reserved;
+ uint64_t shard_bytes;
+ const char* const* files;
+ size_t file_count;
+} cairn_export_options_t;
+ cairn_status_t cairn_session_export_as(cairn_session_t* session, const char* path,
+ const cairn_name_t* names, size_t name_count,
+ const cairn_export_options_t* options,
+ cairn_error_t* error);
  cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path,
  cairn_error_t* error);
  cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path,

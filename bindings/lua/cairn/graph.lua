@@ -263,9 +263,10 @@ local function of_kind(self, kind)
   return list
 end
 
--- All parameters, or all inputs, in order: an array of info tables.
+-- All parameters, all inputs, or all statistics, in order: an array of info tables.
 function Graph:parameters() return of_kind(self, "parameter") end
 function Graph:inputs() return of_kind(self, "input") end
+function Graph:statistics() return of_kind(self, "statistic") end
 
 function Graph:save(path) return core.done(C.cairn_graph_save(self:raw(), path, core.raw_error)) end
 

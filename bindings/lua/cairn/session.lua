@@ -143,10 +143,19 @@ local function name_rows(rows)
   return array, #(rows or {})
 end
 
--- All parameters to and from a safetensors file, under other names.
-function Session:export(path, rows)
+-- All parameters to and from a safetensors file, under other names. An import also takes the directory of a model; an
+-- export makes one with `directory` among its options: {dtype, frozen_dtype (both "f32", "bf16" or "f16"), directory,
+-- shard_bytes, files (paths of what is copied into it)}.
+function Session:export(path, rows, options)
   local array, count = name_rows(rows)
-  return core.done(C.cairn_session_export(self:raw(), path, array, count, core.raw_error))
+  if not options then return core.done(C.cairn_session_export(self:raw(), path, array, count, core.raw_error)) end
+  local files = options.files or {}
+  local paths = ffi.new("const char*[?]", math.max(#files, 1), files)
+  local given = ffi.new("cairn_export_options_t", {
+    struct_size = ffi.sizeof("cairn_export_options_t"), dtype = options.dtype, frozen_dtype = options.frozen_dtype,
+    directory = options.directory and 1 or 0, shard_bytes = options.shard_bytes or 0, files = paths,
+    file_count = #files })
+  return core.done(C.cairn_session_export_as(self:raw(), path, array, count, given, core.raw_error))
 end
 -- A row without theirs: the file is not asked for this parameter, which keeps its value.
 function Session:import(path, rows)

@@ -1031,25 +1031,47 @@ typedef struct cairn_name {
   uint32_t transposed;
   uint32_t reserved;
 } cairn_name_t;
-/* All parameters to and from a safetensors file; parameters without a row keep their names. Import converts F16, BF16
- * and F64. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE, NOT_FOUND (no such
- * file); INVALID_ARGUMENT names a tensor that is missing or has another shape, or a row whose `ours` is no parameter,
- * and nothing is written then; UNSUPPORTED names a tensor that a parameter needs and whose type cairn does not have (BOOL,
- * FP8 ...). In an import, a row whose `theirs` is NULL leaves its parameter out of the import: it keeps its value.
- * since: 1.0 */
+/* All parameters to and from safetensors; parameters without a row keep their names. An import reads a file, or the directory
+ * of a model: model.safetensors, or model.safetensors.index.json and the files that its weight_map names. It converts F16,
+ * BF16 and F64, in pieces: next to the session's own memory it takes a few megabytes, and for a transposed tensor that
+ * tensor's bytes. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE (also: the index
+ * and its files contradict each other, a tensor is in two files), NOT_FOUND (no such file, or one that the index names);
+ * INVALID_ARGUMENT names a tensor that is missing or has another shape, or a row whose `ours` is no parameter, and nothing
+ * is written then; UNSUPPORTED names a tensor that a parameter needs and whose type cairn does not have (BOOL, FP8 ...). In
+ * an import, a row whose `theirs` is NULL leaves its parameter out of the import: it keeps its value. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_import(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
+typedef struct cairn_export_options {
+  size_t struct_size;
+  const char* dtype;        /* "f32", "bf16", "f16": what is written; NULL: as each parameter is stored */
+  const char* frozen_dtype; /* the same of parameters that are not trained and that no format (int8) has rounded; NULL: as
+                               `dtype` says */
+  uint32_t directory;       /* 1: `path` is a directory, new or empty: it gets model.safetensors, or several files and
+                               model.safetensors.index.json */
+  uint32_t reserved;        /* 0 */
+  uint64_t shard_bytes;     /* of a directory: the most bytes of tensors in one file, but for a larger tensor; 0: no limit */
+  const char* const* files; /* of a directory: copied into it under their own names */
+  size_t file_count;
+} cairn_export_options_t;
+#define CAIRN_EXPORT_OPTIONS_INIT {sizeof(cairn_export_options_t), NULL, NULL, 0, 0, 0, NULL, 0}
+/* As cairn_session_export, in another type or as the directory of a model. All or nothing, durable when it returns. A
+ * parameter that was imported from 16 bits, and not changed, is written in that type with the bytes it came from. errors:
+ * also INVALID_ARGUMENT (the directory holds something; no such type), IO (of the files to copy, too). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export_as(cairn_session_t* session, const char* path,
+                                                                 const cairn_name_t* names, size_t name_count,
+                                                                 const cairn_export_options_t* options,
+                                                                 cairn_error_t* error);
 /* A graph as a file of its own, and back (frozen as it was). errors: IO (also: the directory to write to is not there),
  * CORRUPT_FILE. Of custom ops a file holds the names: cairn_graph_custom_op. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path,
                                                           cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path,
                                                           cairn_graph_t** out_graph, cairn_error_t* error);
-/* What a file or checkpoint directory is, as a JSON object. errors: IO, NOT_FOUND, CORRUPT_FILE. threads: const. since: 1.0 */
+/* What a file, a checkpoint's directory or a model's is, as a JSON object. errors: IO, NOT_FOUND, CORRUPT_FILE. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_inspect(const cairn_instance_t* instance, const char* path,
                                                        cairn_text_t** out_json, cairn_error_t* error);
 

@@ -9,6 +9,14 @@ namespace cairn {
 namespace fs = std::filesystem;
 
 // O_NONBLOCK: a pipe must not block the caller before we see that it is one.
+namespace {
+
+int64_t modified(const struct stat& info) {
+  return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
 InputFile::InputFile(const fs::path& path) : path_(path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   while (fd < 0 && errno == EINTR) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -30,6 +38,15 @@ void InputFile::check() {
   require(S_ISREG(info.st_mode), Code::kInvalidArgument, "'", path_.string(), "' is ",
           S_ISDIR(info.st_mode) ? "a directory, and no file" : "not a regular file");
   size_ = static_cast<uint64_t>(info.st_size);
+  modified_ = modified(info);
+}
+
+void InputFile::require_unchanged() const {
+  struct stat info;
+  const bool same = ::fstat(fd_.get(), &info) == 0 && static_cast<uint64_t>(info.st_size) == size_ &&
+                    modified(info) == modified_;
+  require(same, Code::kIo, "'", path_.string(),
+          "' was written to while it was open, and what it holds is not known any more");
 }
 
 void InputFile::read(uint64_t offset, void* to, uint64_t bytes) const {

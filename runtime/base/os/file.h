@@ -21,6 +21,8 @@ class InputFile {
   uint64_t size() const { return size_; }                                                // when it was opened
   void read(uint64_t offset, void* to, uint64_t bytes) const;
   const std::filesystem::path& path() const { return path_; }
+  // kIo: somebody has written to it since it was opened. One that took its name is another file.
+  void require_unchanged() const;
 
  private:
   void check();
@@ -28,6 +30,7 @@ class InputFile {
   std::filesystem::path path_;
   Descriptor fd_;
   uint64_t size_ = 0;
+  int64_t modified_ = 0;  // nanoseconds
 };
 
 // The content of a file, in memory. kCorruptFile: it is larger than `limit`.

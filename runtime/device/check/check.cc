@@ -25,6 +25,10 @@ class CheckedBlock : public Block {
   int64_t staging_bytes() const override { return inner_->staging_bytes(); }
   void write(int64_t offset, const void* from, int64_t bytes) override { inner_->write(offset, from, bytes); }
   void read(int64_t offset, void* to, int64_t bytes) const override { inner_->read(offset, to, bytes); }
+  bool borrow(int64_t offset, int64_t bytes, std::shared_ptr<const InputFile> file, uint64_t at) override {
+    return inner_->borrow(offset, bytes, std::move(file), at);
+  }
+  void own(int64_t offset, int64_t bytes) override { inner_->own(offset, bytes); }
   Block* inner() const { return inner_.get(); }
   Region* region() const { return region_; }
   const Checker* checker() const { return checker_.get(); }

@@ -17,6 +17,14 @@ class CpuBlock : public Block {
   void* address() const override { return memory_ ? memory_->address() : nullptr; }
   int64_t pinned_bytes() const override { return memory_ ? memory_->pinned_bytes() : 0; }
   int64_t staging_bytes() const override { return disk_ ? disk_->staging_bytes() : 0; }
+  bool borrow(int64_t offset, int64_t bytes, std::shared_ptr<const InputFile> file, uint64_t at) override {
+    if (disk_ == nullptr) return false;
+    disk_->file().borrow(offset, bytes, std::move(file), at);
+    return true;
+  }
+  void own(int64_t offset, int64_t bytes) override {
+    if (disk_ != nullptr) disk_->file().own(offset, bytes);
+  }
   host::Disk& disk() const { return *disk_; }
 
  private:

@@ -46,6 +46,14 @@ class CudaBlock : public Block {
   int64_t staging_bytes() const override;
   void write(int64_t offset, const void* from, int64_t bytes) override;
   void read(int64_t offset, void* to, int64_t bytes) const override;
+  bool borrow(int64_t offset, int64_t bytes, std::shared_ptr<const InputFile> file, uint64_t at) override {
+    if (disk_ == nullptr) return false;
+    disk_->disk.file().borrow(offset, bytes, std::move(file), at);
+    return true;
+  }
+  void own(int64_t offset, int64_t bytes) override {
+    if (disk_ != nullptr) disk_->disk.file().own(offset, bytes);
+  }
   DiskMemory& disk() const { return *disk_; }
 
  private:

@@ -77,9 +77,10 @@ class Disk {
   void write(Splitter& splitter, std::span<const Piece> pieces) { out_.move(splitter, pieces); }
   void read(Splitter& splitter, std::span<const Piece> pieces) { in_.move(splitter, pieces); }
   int64_t staging_bytes() const { return out_.bytes() + in_.bytes(); }
+  DiskFile& file() { return file_; }
 
  private:
-  const DiskFile file_;
+  DiskFile file_;
   Channel out_, in_;
 };
 

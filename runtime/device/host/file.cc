@@ -18,6 +18,8 @@
 namespace cairn::device::host {
 namespace {
 
+constexpr int64_t kCopied = int64_t{1} << 20;  // bytes at once
+
 std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void io_error(int64_t bytes, std::string message) {
@@ -137,7 +139,61 @@ DiskFile::~DiskFile() {
   if (direct_ >= 0) close(direct_);
 }
 
+void DiskFile::borrow(int64_t offset, int64_t bytes, std::shared_ptr<const InputFile> file, uint64_t at) {
+  own(offset, bytes);
+  borrowed_[offset] = {bytes, std::move(file), at};
+  const int64_t first = align_up(offset, kPageBytes), last = (offset + bytes) & ~(kPageBytes - 1);
+  if (first < last)  // where the file system cannot, the room is kept in vain
+    (void)fallocate(buffered_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, first, last - first);
+}
+
+void DiskFile::own(int64_t offset, int64_t bytes) {
+  auto next = borrowed_.lower_bound(offset + bytes);
+  while (next != borrowed_.begin()) {
+    const auto at = std::prev(next);
+    const int64_t begin = at->first, end = begin + at->second.bytes;
+    if (end <= offset) return;
+    const Borrowed was = std::move(at->second);
+    next = borrowed_.erase(at);
+    const auto copy = [&](int64_t from, int64_t to) {
+      std::vector<char> piece(static_cast<size_t>(std::min(kCopied, std::max<int64_t>(to - from, 0))));
+      for (int64_t n = 0; from < to; from += n) {
+        n = std::min(kCopied, to - from);
+        was.file->read(was.at + static_cast<uint64_t>(from - begin), piece.data(), static_cast<uint64_t>(n));
+        was.file->require_unchanged();
+        transfer_own(true, piece.data(), from, n);
+      }
+    };
+    copy(begin, std::min(end, offset));
+    copy(std::max(begin, offset + bytes), end);
+  }
+}
+
 void DiskFile::transfer(bool writes, char* memory, int64_t offset, int64_t bytes) const {
+  for (int64_t here = 0; bytes > 0; memory += here, offset += here, bytes -= here) {
+    const auto next = borrowed_.upper_bound(offset);
+    here = next == borrowed_.end() ? bytes : std::min(bytes, next->first - offset);
+    const auto before = next == borrowed_.begin() ? borrowed_.end() : std::prev(next);
+    const int64_t left = before == borrowed_.end() ? 0 : before->first + before->second.bytes - offset;
+    if (left <= 0) {
+      transfer_own(writes, memory, offset, here);
+      continue;
+    }
+    here = std::min(here, left);
+    const Borrowed& from = before->second;
+    require(!writes, Code::kInternal, "disk tier: bytes of '", from.file->path().string(),
+            "' are written to");
+    try {
+      from.file->read(from.at + static_cast<uint64_t>(offset - before->first), memory,
+                      static_cast<uint64_t>(here));
+      from.file->require_unchanged();
+    } catch (const Error& error) {
+      io_error(here, cat("disk tier: ", error.what()));
+    }
+  }
+}
+
+void DiskFile::transfer_own(bool writes, char* memory, int64_t offset, int64_t bytes) const {
   const int64_t end = offset + bytes;
   const int64_t first = align_up(offset, kPageBytes), last = end & ~(kPageBytes - 1);
   if (first >= last || !suits(memory, offset)) return pages(buffered_, writes, memory, offset, bytes);

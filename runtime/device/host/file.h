@@ -1,8 +1,11 @@
 // A file of fixed size without a name: the disk tier's bytes.
 #pragma once
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 
+#include "runtime/base/os/file.h"
 #include "runtime/device/host/state.h"
 
 namespace cairn::device::host {
@@ -23,6 +26,9 @@ class DiskFile {
   DiskFile& operator=(const DiskFile&) = delete;
   // Full pages bypass the page cache where `suits` says so.
   void transfer(bool writes, char* memory, int64_t offset, int64_t bytes) const;
+  // As Block::borrow() and Block::own(): nothing is transferred meanwhile.
+  void borrow(int64_t offset, int64_t bytes, std::shared_ptr<const InputFile> file, uint64_t at);
+  void own(int64_t offset, int64_t bytes);
   bool direct() const { return direct_ >= 0; }
   // Whether the system moves bytes directly between this memory and this place in the file.
   bool suits(const char* memory, int64_t offset) const {
@@ -30,13 +36,20 @@ class DiskFile {
   }
 
  private:
+  struct Borrowed {
+    int64_t bytes;
+    std::shared_ptr<const InputFile> file;
+    uint64_t at;
+  };
   void reserve(int64_t bytes) const;
+  void transfer_own(bool writes, char* memory, int64_t offset, int64_t bytes) const;
   void pages(int descriptor, bool writes, char* memory, int64_t offset, int64_t bytes) const;
 
   const std::string directory_;
   const DiskFault& fault_;
   int buffered_ = -1, direct_ = -1;
-  int64_t unit_ = kPageBytes;  // what the addresses of direct transfers are multiples of
+  std::map<int64_t, Borrowed> borrowed_;  // by offset; they do not overlap
+  int64_t unit_ = kPageBytes;             // what the addresses of direct transfers are multiples of
 };
 
 std::string default_disk_directory();  // $TMPDIR, or /tmp

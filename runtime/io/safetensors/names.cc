@@ -7,21 +7,10 @@
 #include "runtime/io/convert.h"
 #include "runtime/io/manifest.h"
 #include "runtime/io/overwrite.h"
-#include "runtime/io/safetensors/safetensors.h"
+#include "runtime/io/safetensors/mapped.h"
+#include "runtime/io/safetensors/model_files.h"
 
 namespace cairn::io {
-namespace {
-
-struct Mapped {
-  std::string ours, theirs;
-  bool transposed = false;
-  int32_t value = -1;
-  TensorDesc desc;       // ours, as the file has it
-  bool encoded = false;  // it is stored in a format that no other library reads: the file has its numbers
-};
-
-Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
-
 std::vector<Mapped> map_parameters(const engine::Session& session, const std::vector<NameRow>& names) {
   const graph::JointGraph& joint = *session.plan().joint;
   std::map<std::string_view, const NameRow*> rows;
@@ -39,6 +28,7 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
     Mapped m;
     m.ours = m.theirs = joint.forward->values()[slot.source].name;
     m.value = slot.value;
+    m.frozen = joint.forward->values()[slot.source].parameter.frozen;
     m.desc = session.saved(slot.value);
     m.encoded = format(m.desc.dtype).read == Read::kDequantised;
     if (m.encoded) m.desc = session.declared(slot.value);
@@ -54,29 +44,7 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
   return mapped;
 }
 
-void read_whole(const engine::Session& session, const Mapped& m, std::byte* to) {
-  const int64_t bytes = m.desc.bytes();
-  if (m.encoded) return session.read_declared(m.value, to);
-  for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    session.read_saved(m.value, at, to + at, std::min(kPieceBytes, bytes - at));
-}
-
-// body(T()) of what a parameter is saved as.
-template <class Body>
-void with_type(DType type, const Body& body) {
-  if (type == DType::kF64) return body(double());
-  type == DType::kBF16 ? body(bf16()) : body(float());
-}
-
-template <class T>
-void read_transposed(const engine::Session& session, const Mapped& m, void* to) {
-  std::vector<T> ours(static_cast<size_t>(m.desc.shape.elements()));
-  read_whole(session, m, reinterpret_cast<std::byte*>(ours.data()));
-  const int64_t rows = m.desc.shape[0], columns = m.desc.shape[1];
-  T* theirs = static_cast<T*>(to);
-  for (int64_t c = 0; c < columns; ++c)
-    for (int64_t r = 0; r < rows; ++r) theirs[c * rows + r] = ours[r * columns + c];
-}
+namespace {
 
 // Writes elements first..first+n-1 of ours, where from(element) gives theirs.
 template <class T, class From>
@@ -109,17 +77,24 @@ struct Room {
 };
 
 template <class T>
-void import_one(engine::Session& session, const Mapped& m, const SafeTensors& file, const SafeTensor& from,
-                Room& room) {
+void import_one(engine::Session& session, const Mapped& m, const ModelFiles::Found& found, Room& room) {
+  const SafeTensors& file = *found.file;
+  const SafeTensor& from = *found.tensor;
   const int64_t elements = m.desc.shape.elements(), columns = m.desc.shape.last();
   const int64_t rows = elements / columns, width = dtype_bytes(from.desc.dtype), piece = piece_of(m);
   std::vector<std::byte>& theirs = room.theirs;
   if (m.transposed) file.read(from, 0, theirs.data(), static_cast<uint64_t>(bytes_for(m, from)));
+  const bool as_it_is = !m.transposed && !m.encoded && from.desc.dtype == m.desc.dtype;
+  if (as_it_is && session.borrow(m.value, file.file(), from.offset)) return;
   T* const buffer = reinterpret_cast<T*>(room.ours.get());
   for (int64_t at = 0; at < elements; at += piece) {
     const int64_t n = std::min(piece, elements - at);
     if (!m.transposed)
       file.read(from, static_cast<uint64_t>(at * width), theirs.data(), static_cast<uint64_t>(n * width));
+    if (as_it_is) {
+      session.write_saved(m.value, at * width, theirs.data(), n * width);
+      continue;
+    }
     convert<T>(session, m, at, n, buffer, [&](int64_t e) {
       return load_float(theirs.data(), from.desc.dtype,
                         m.transposed ? e % columns * rows + e / columns : e - at);
@@ -129,36 +104,17 @@ void import_one(engine::Session& session, const Mapped& m, const SafeTensors& fi
 
 }  // namespace
 
-void export_safetensors(const engine::Session& session, const std::vector<NameRow>& names,
-                        const std::filesystem::path& path) {
-  std::vector<SafeTensorSource> sources;
-  for (const Mapped& m : map_parameters(session, names)) {
-    TensorDesc desc = m.desc;
-    if (m.transposed) desc.shape = turned(desc.shape);
-    sources.push_back({m.theirs, desc, [&session, m](void* to) {
-                         if (!m.transposed)
-                           read_whole(session, m, static_cast<std::byte*>(to));
-                         else
-                           with_type(m.desc.dtype,
-                                     [&](auto zero) { read_transposed<decltype(zero)>(session, m, to); });
-                       }});
-  }
-  write_safetensors(path, sources, {{"format", "pt"}});
-}
-
 void import_safetensors(engine::Session& session, const std::vector<NameRow>& names,
                         const std::filesystem::path& path) {
-  const SafeTensors file(path);
-  const std::string where = "'" + path.string() + "'";
-  std::map<std::string_view, const SafeTensor*> tensors;
-  for (const SafeTensor& tensor : file.tensors()) tensors.emplace(tensor.name, &tensor);
+  const ModelFiles files(path);
   const std::vector<Mapped> mapped = map_parameters(session, names);
-  std::vector<const SafeTensor*> found;
+  std::vector<ModelFiles::Found> found;
   for (const Mapped& m : mapped) {  // everything is checked before anything is written
-    const auto it = tensors.find(m.theirs);
-    require(it != tensors.end(), Code::kInvalidArgument, where, " has no tensor '", m.theirs,
-            "' for parameter '", m.ours, "'");
-    const SafeTensor& tensor = *it->second;
+    const auto it = files.tensors().find(m.theirs);
+    require(it != files.tensors().end(), Code::kInvalidArgument, "'", path.string(), "' has no tensor '",
+            m.theirs, "' for parameter '", m.ours, "'");
+    const SafeTensor& tensor = *it->second.tensor;
+    const std::string where = files.where(it->second);
     const Shape wanted = m.transposed ? turned(m.desc.shape) : m.desc.shape;
     require(tensor.usable(), Code::kUnsupported, where, ": '", m.theirs, "' is ", tensor.unusable,
             "; parameter '", m.ours, "' needs ", to_string(wanted), " of a float type");
@@ -166,16 +122,16 @@ void import_safetensors(engine::Session& session, const std::vector<NameRow>& na
             to_string(tensor.desc.shape), "; parameter '", m.ours, "' needs ", to_string(wanted));
     require(is_float(tensor.desc.dtype), Code::kInvalidArgument, where, ": '", m.theirs, "' is ",
             dtype_name(tensor.desc.dtype), "; parameter '", m.ours, "' needs a float type");
-    found.push_back(&tensor);
+    found.push_back(it->second);
   }
   Room room;
   int64_t most = 0;
-  for (size_t i = 0; i < mapped.size(); ++i) most = std::max(most, bytes_for(mapped[i], *found[i]));
+  for (size_t i = 0; i < mapped.size(); ++i) most = std::max(most, bytes_for(mapped[i], *found[i].tensor));
   room.theirs.resize(static_cast<size_t>(most));
   overwrite(session, [&] {
     for (size_t i = 0; i < mapped.size(); ++i)
       with_type(mapped[i].desc.dtype,
-                [&](auto zero) { import_one<decltype(zero)>(session, mapped[i], file, *found[i], room); });
+                [&](auto zero) { import_one<decltype(zero)>(session, mapped[i], found[i], room); });
   });
 }
 

@@ -153,9 +153,7 @@ std::string not_a_length(uint64_t length) {
   char first[8];
   std::memcpy(first, &length, sizeof(first));
   if (first[0] == '{')
-    return " is no safetensors file but a JSON text; an index names the files that hold the tensors: save "
-           "the "
-           "model as one file (Transformers: save_pretrained(DIR, max_shard_size=\"1TB\"))";
+    return " is no safetensors file but a JSON text; where it is an index, give its directory";
   const bool text =
       std::all_of(first, first + 8, [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t'; });
   if (text) return " is no safetensors file but a text";
@@ -171,23 +169,23 @@ bool looks_like_safetensors(std::span<const std::byte> head, uint64_t file_bytes
   return length <= file_bytes - 8 && head[8] == std::byte{'{'};
 }
 
-SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
+SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(std::make_shared<const InputFile>(path)) {
   const std::string where = "'" + path.string() + "'";
-  require(file_.size() >= 10, Code::kCorruptFile, where, " has ", file_.size(),
+  require(file_->size() >= 10, Code::kCorruptFile, where, " has ", file_->size(),
           " bytes; it is no safetensors file");
   uint64_t length = 0;
-  file_.read(0, &length, 8);
+  file_->read(0, &length, 8);
   std::byte head[9];
-  file_.read(0, head, sizeof head);
-  const std::string foreign = looks_like_safetensors(head, file_.size()) ? "" : foreign_file(head);
+  file_->read(0, head, sizeof head);
+  const std::string foreign = looks_like_safetensors(head, file_->size()) ? "" : foreign_file(head);
   require(foreign.empty(), Code::kCorruptFile, where, " is no safetensors file but ", foreign);
   require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where,
           length <= kMaxSafetensorsHeader ? "" : not_a_length(length));
-  require(length >= 2 && length <= file_.size() - 8, Code::kCorruptFile, where, ": a header of ", length,
-          " bytes does not fit a file of ", file_.size());
+  require(length >= 2 && length <= file_->size() - 8, Code::kCorruptFile, where, ": a header of ", length,
+          " bytes does not fit a file of ", file_->size());
   const auto storage = std::make_unique_for_overwrite<std::byte[]>(length);
   const std::span<const std::byte> text(storage.get(), length);
-  file_.read(8, storage.get(), length);
+  file_->read(8, storage.get(), length);
   require(text[0] == std::byte{'{'}, Code::kCorruptFile, where, ": the header does not begin with '{'");
   size_t last = text.size();
   while (last > 0 && text[last - 1] == std::byte{' '}) --last;
@@ -199,7 +197,7 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
   std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);  // an empty one before what follows it
   });
-  const uint64_t data = file_.size() - 8 - length;
+  const uint64_t data = file_->size() - 8 - length;
   uint64_t at = 0;
   for (Placed& p : placed) {
     require(p.begin == at, Code::kCorruptFile, where, ": '", p.tensor.name, "' begins at ", p.begin, ", ",

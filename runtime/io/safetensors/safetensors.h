@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,13 +32,16 @@ class SafeTensors {
   const std::vector<SafeTensor>& tensors() const { return tensors_; }
   const SafeTensor* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::filesystem::path& path() const { return file_->path(); }
+  uint64_t size() const { return file_->size(); }
   // Bytes `at`.. of a tensor. kIo: the file was cut short since it was opened.
   void read(const SafeTensor& tensor, uint64_t at, void* to, uint64_t bytes) const {
-    file_.read(tensor.offset + at, to, bytes);
+    file_->read(tensor.offset + at, to, bytes);
   }
+  const std::shared_ptr<const InputFile>& file() const { return file_; }
 
  private:
-  InputFile file_;
+  std::shared_ptr<const InputFile> file_;
   std::vector<SafeTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };
@@ -47,6 +52,10 @@ struct SafeTensorSource {  // data is asked for when it is written
   std::function<void(void* to)> read;
 };
 void write_safetensors(const std::filesystem::path& path, const std::vector<SafeTensorSource>& tensors,
+                       const std::map<std::string, std::string>& metadata);
+// A file of a directory that is written.
+void write_safetensors(DurableDirectory& directory, const std::string& name,
+                       std::span<const SafeTensorSource> tensors,
                        const std::map<std::string, std::string>& metadata);
 
 }  // namespace cairn::io

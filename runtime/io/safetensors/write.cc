@@ -54,8 +54,11 @@ std::string safetensors_dtypes() {
   return all;
 }
 
-void write_safetensors(const std::filesystem::path& path, const std::vector<SafeTensorSource>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
+namespace {
+
+// The length of the header and the header, padded so that the data begin at a multiple of 8.
+std::string head_of(const std::filesystem::path& path, std::span<const SafeTensorSource> tensors,
+                    const std::map<std::string, std::string>& metadata) {
   Json header('{');
   if (!metadata.empty()) {
     Json entries('{');
@@ -63,7 +66,7 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Safe
     header.add("__metadata__", entries.text());
   }
   std::set<std::string_view> names = {"__metadata__"};
-  int64_t at = 0, largest = 0;
+  int64_t at = 0;
   for (const SafeTensorSource& tensor : tensors) {
     require(is_utf8(tensor.name), Code::kInvalidArgument, "cannot write '", path.string(),
             "': the name of tensor ", names.size(), " is not UTF-8");
@@ -71,7 +74,7 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Safe
             "': two tensors are named '", tensor.name, "'");
     Json shape('['), range('[');
     for (int64_t d : tensor.desc.shape.span()) shape.add(std::to_string(d));
-    const int64_t bytes = tensor.desc.bytes(), end = checked_add(at, bytes);
+    const int64_t end = checked_add(at, tensor.desc.bytes());
     range.add(std::to_string(at)).add(std::to_string(end));
     header.add(tensor.name, Json('{')
                                 .add("dtype", json_text(safetensors_name(tensor.desc.dtype)))
@@ -79,22 +82,44 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Safe
                                 .add("data_offsets", range.text())
                                 .text());
     at = end;
-    largest = std::max(largest, bytes);
   }
   std::string text = header.text();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data must begin at a multiple of 8
+  text.resize((text.size() + 7) / 8 * 8, ' ');
   require(text.size() <= kMaxSafetensorsHeader, Code::kInvalidArgument, "cannot write '", path.string(),
           "': its header of ", text.size(), " bytes is above ", kMaxSafetensorsHeader);
   const uint64_t length = text.size();
-  DurableFile file(path);
-  file.append(&length, sizeof length);
-  file.append(text.data(), text.size());
-  std::vector<std::byte> buffer(static_cast<size_t>(largest));
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+
+template <class File>
+void write(File& file, const std::string& head, std::span<const SafeTensorSource> tensors) {
+  file.append(head.data(), head.size());
+  int64_t largest = 0;
+  for (const SafeTensorSource& tensor : tensors) largest = std::max(largest, tensor.desc.bytes());
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(largest));
   for (const SafeTensorSource& tensor : tensors) {
-    tensor.read(buffer.data());
-    file.append(buffer.data(), static_cast<uint64_t>(tensor.desc.bytes()));
+    tensor.read(buffer.get());
+    file.append(buffer.get(), static_cast<uint64_t>(tensor.desc.bytes()));
   }
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<SafeTensorSource>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const std::string head = head_of(path, tensors, metadata);
+  DurableFile file(path);
+  write(file, head, tensors);
   file.commit();
+}
+
+void write_safetensors(DurableDirectory& directory, const std::string& name,
+                       std::span<const SafeTensorSource> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const std::string head = head_of(directory.path() / name, tensors, metadata);
+  const auto file = directory.create(name);
+  write(*file, head, tensors);
+  file->close();
 }
 
 }  // namespace cairn::io

@@ -107,6 +107,8 @@ function checkpoints.save(run, out)
   if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
   if spec.options.amp_rules then metadata["amp.rules"] = precision.text(spec.options.amp_rules) end
   metadata["formats"] = parameters.metadata(spec.options.formats)
+  local source = run.source or {}
+  metadata["model.directory"], metadata["model.dtype"] = source.directory, source.dtype ~= "f32" and source.dtype or nil
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
   metadata["threads.effective"] = checkpoints.threads(spec)
   settings.write(spec.settings or {}, metadata)

@@ -33,7 +33,8 @@ local KNOWN = args.known("device threads budget amp format policy region tiers l
   ["device-model"] = { function()
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`", elsewhere = true },
-  init = { args.text, "initial weights, by the names that `cairn export` writes", "FILE" },
+  init = { args.text, "initial weights, by the names that `cairn export` writes: a safetensors file, or a directory " ..
+    "with a model", "DIR|FILE" },
   ["init-missing"] = { args.text, "with --init: parameters that the file may lack, and that begin fresh, as " ..
     "'head.*,*.bias'", "PATTERNS" },
   out = { args.text, "where checkpoints, run.json, metrics.jsonl, report.html and other records go", "DIR" },
@@ -143,14 +144,14 @@ end
 local function start(run, opened, options, note)
   if opened then
     resume.restore(run, opened)
+    run.source = { directory = opened.text("model.directory"), dtype = opened.text("model.dtype") }
     -- A checkpoint keeps the options it was saved under; those given now count, once no effective batch is open.
     local before = resume.place(run, opened, note)
     if before > 0 then run.sums:restore(opened.text("metrics")) end
     if before == 0 then resume.configure(run) else run.configures = true end
     return fail.check("--resume", run.stepper:report()).step
   end
-  run:initialise()
-  if options.init then run:import(options.init, options.init_missing) end
+  run:begin(options.init, options.init_missing)
   return 0
 end
 

@@ -13,6 +13,7 @@
 --   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names
 --   check     = function(o) ... return "what is wrong" or nothing end         optional: options that do not go together
 --   config    = function(o) return { { key, value, option }, ... } end       optional: what config.json must say
+--   hf_config = function(o) return { model_type =, ... } end                 optional: config.json of an exported model
 --   unused    = function(o) return { "pattern", ... } end                    optional: tensors of files not needed
 --   programs  = function(o, run) return { { name, length, o }, ... } end     optional: several graphs on the same
 --                                                                            parameters, by their option values;

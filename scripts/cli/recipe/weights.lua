@@ -1,6 +1,6 @@
--- --init: weights of a safetensors file for a run's parameters. The file must hold exactly what the model needs: what
--- one side lacks, what has another shape, what is left over, and what config.json beside the file says otherwise is
--- all told at once, with the options that would match.
+-- --init: weights of a safetensors file, or of the directory of a model, for a run's parameters. There must be exactly
+-- what the model needs: what one side lacks, what has another shape, what is left over, and what config.json next to
+-- the weights says otherwise is all told at once, with the options that would match.
 local cairn = require "cairn"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
@@ -13,14 +13,26 @@ local unicode = require "cli.base.unicode"
 local weights = {}
 
 local MOST_LISTED = 8
-local HEADER_LIMIT = 100000000  -- bytes, as the library's
+local PIECE = 2 ^ 20  -- bytes of tensors that are compared at a time
 
--- How the names of a file may differ from the recipe's: files of a whole model or of its body alone.
+-- How the names of a file may differ from the recipe's: of the body alone, or of a model with other parts around it.
 local RENAMES = {
   function(name) return name end,
   function(name) return "transformer." .. name end,
   function(name) return (name:gsub("^model%.", "")) end,
+  function(name) return "language_model." .. name end,
+  function(name) return (name:gsub("^model%.", "model.language_model.")) end,
 }
+-- And back: what the recipe may call a tensor of a file.
+local function plain_names(name, rename)
+  local list = {}
+  for _, plain in ipairs { name, (name:gsub("^transformer%.", "")), "model." .. name,
+                           (name:gsub("^language_model%.", "")),
+                           (name:gsub("^model%.language_model%.", "model.")) } do
+    if rename(plain) == name then list[#list + 1] = plain end
+  end
+  return list
+end
 
 local function shape_text(shape) return "[" .. table.concat(shape, ", ") .. "]" end
 
@@ -48,16 +60,22 @@ local function pick_rename(rows, tensors)
   return best
 end
 
--- The bytes of a tensor in the file, whose form the library has checked.
-local function tensor_bytes(path, name)
-  local file = files.open(path, "--init")
-  local size = 0
-  for i, byte in ipairs { (file:read(8) or ""):byte(1, 8) } do size = size + byte * 256 ^ (i - 1) end
-  local header = size <= HEADER_LIMIT and decode(file:read(size)) or {}
-  local range = header[name] and header[name].data_offsets
-  local bytes = range and file:seek("set", 8 + size + range[1]) and file:read(range[2] - range[1])
-  file:close()
-  return bytes
+-- Whether two tensors have the same bytes.
+local function same_bytes(path, a, b)
+  if a.bytes ~= b.bytes then return false end
+  local function at_its_bytes(tensor)
+    local file = files.open(tensor.file and path .. "/" .. tensor.file or path, "--init")
+    file:seek("set", tensor.offset)
+    return file
+  end
+  local one, other, left, same = at_its_bytes(a), at_its_bytes(b), a.bytes, true
+  while same and left > 0 do
+    local size = math.min(left, PIECE)
+    same, left = one:read(size) == other:read(size), left - size
+  end
+  one:close()
+  other:close()
+  return same
 end
 
 -- What the file has beyond the model. Tensors that the recipe knows not to need are no matter, unless one must be the
@@ -66,14 +84,20 @@ local function left_over(run, path, rows, rename, tensors)
   local taken, left, problems = {}, {}, {}
   for _, row in ipairs(rows) do taken[rename(row.theirs)] = true end
   local patterns = run.recipe.unused and run.recipe.call("unused", run.o) or {}
+  local function matches(name, pattern)
+    for _, plain in ipairs(plain_names(name, rename)) do
+      if plain:find(pattern) then return true end
+    end
+    return name:find(pattern)
+  end
   for name in pairs(tensors) do
     local known = taken[name]
     for _, pattern in ipairs(patterns) do
       local text, same = pattern, nil
       if type(pattern) == "table" then text, same = pattern[1], rename(pattern.same) end
-      if not known and name:find(text) then
+      if not known and matches(name, text) then
         known = true
-        if same and tensors[same] and tensor_bytes(path, name) ~= tensor_bytes(path, same) then
+        if same and tensors[same] and not same_bytes(path, tensors[name], tensors[same]) then
           problems[#problems + 1] = ("'%s' is not '%s', as in this model; %s"):format(name, same, pattern.advice)
         end
       end
@@ -95,9 +119,7 @@ local function matching_options(run, rename, rows, tensors)
   local shapes = {}
   for _, row in ipairs(rows) do shapes[row.theirs] = tensors[rename(row.theirs)] end
   for name, tensor in pairs(tensors) do  -- also of layers that the model does not have
-    for _, plain in ipairs { name, (name:gsub("^transformer%.", "")), "model." .. name } do
-      if rename(plain) == name then shapes[plain] = tensor end
-    end
+    for _, plain in ipairs(plain_names(name, rename)) do shapes[plain] = tensor end
   end
   local dims, words = {}, {}
   for name, tensor in pairs(shapes) do dims[name] = tensor.shape end
@@ -166,16 +188,27 @@ local function check_names(run, path, rows, rename, tensors)
   end
 end
 
--- Ends the command where `path` is a directory, with the file in it that is wanted.
-local function refuse_directory(path)
-  local found, parts = {}, nil
+-- Ends the command where `path` is a directory without a model, with the file in it that is wanted.
+local function refuse_directory(path, problem)
+  local found = {}
   for _, name in ipairs(posix.list(path) or {}) do
+    if name:find("^model%.safetensors") then fail.check("--init", nil, problem) end
     if name:find("%.safetensors$") then found[#found + 1] = unicode.shown(path .. "/" .. name) end
-    parts = parts or name:find("%.safetensors%.index%.json$")
   end
-  fail.input(("--init: %s is a directory; wanted: a safetensors file%s"):format(path,
-    parts and ", one that holds all of the model (Transformers: save_pretrained(DIR, max_shard_size=\"1TB\"))"
-    or #found > 0 and ", as " .. listed(found) or ", and there is none in it"))
+  fail.input(("--init: %s is a directory without model.safetensors and model.safetensors.index.json; wanted: a " ..
+    "safetensors file%s"):format(path, #found > 0 and ", as " .. listed(found) or ", and there is none in it"))
+end
+
+-- Where a run's weights come from, for its checkpoints and what is exported of them: {directory (of a model; optional),
+-- dtype (if all parameters come in one)}.
+local function source_of(path, directory, rows, rename, tensors)
+  local dtype, several
+  for _, row in ipairs(rows) do
+    local tensor = not row.missing and tensors[rename(row.theirs)]
+    several = several or not tensor or dtype and tensor.dtype ~= dtype
+    dtype = tensor and tensor.dtype
+  end
+  return { directory = directory and posix.real_path(path), dtype = not several and dtype or nil }
 end
 
 -- Tensors of the file that are listed and no more, and parameters that it lacks: told, not taken silently.
@@ -194,33 +227,33 @@ end
 
 -- missing: patterns of parameters that the file may lack, with commas between; nil: it must have all.
 function weights.import(run, path, missing)
-  if posix.no_file(path) == "a directory" then
-    local checkpoint = cairn.inspect(path)
-    if not checkpoint then refuse_directory(path) end
-  else
-    files.check(path, "--init")
-  end
+  local directory = posix.no_file(path) == "a directory"
+  if not directory then files.check(path, "--init") end
   local text, problem = cairn.inspect(path)
+  if not text and directory then refuse_directory(path, problem) end
   if not text then  -- the reader of weights says best what is wrong with a file of no known kind
     local _, err = run.session:import(path, {})
     fail.check("--init", nil, err or problem)
   end
   local file = decode(text)
   if file.kind ~= "safetensors" then
-    fail.input(("--init: '%s' is a %s; wanted: a safetensors file, as `cairn export` writes"):format(path, file.kind))
+    fail.input(("--init: '%s' is a %s; wanted: a safetensors file or a model's directory, as `cairn export` writes")
+      :format(path, file.kind))
   end
   local rows = needs(run)
   local rename = pick_rename(rows, file.tensors)
   allow_missing(rows, rename, missing)
-  model_config.check(run, path, true)  -- of another family, nothing else is worth a word
+  local beside = directory and path .. "/" or path
+  model_config.check(run, beside, true)  -- of another family, nothing else is worth a word
   check_names(run, path, rows, rename, file.tensors)
-  model_config.check(run, path)
+  model_config.check(run, beside)
   local names = {}
   for i, row in ipairs(rows) do
     names[i] = { ours = row.ours, theirs = not row.missing and rename(row.theirs) or nil, transposed = row.transposed }
   end
   fail.check("--init", run.session:import(path, names))
   tell(run, path, rows, file.tensors)
+  run.source = source_of(path, directory, rows, rename, file.tensors)
 end
 
 return weights

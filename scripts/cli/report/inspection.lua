@@ -59,11 +59,11 @@ local function shape_of(dims)
   return "[" .. table.concat(words, ", ") .. "]"
 end
 
--- Rows of tensors {dtype, shape, bytes or offset} by name, as they lie in the file, or by name.
-local function tensors_text(list)
+-- Rows of tensors {dtype, shape, bytes or offset} by name; a checkpoint's as they lie in it.
+local function tensors_text(list, checkpoint)
   local names = sorted(list, function(a, b)
     local x, y = list[a].offset, list[b].offset
-    if x and y and x ~= y then return x < y end
+    if checkpoint and x ~= y then return x < y end
     return by_name(a, b)
   end)
   local rows, all = {}, 0
@@ -141,7 +141,7 @@ function inspection.text(path, text)
   end
   local tensors = read.tensors or read.model and read.model.parameters
   local all = table.concat(lines, "\n") .. "\n"
-  return tensors and all .. "\n" .. tensors_text(tensors) or all
+  return tensors and all .. "\n" .. tensors_text(tensors, read.tensors and read.kind == "checkpoint") or all
 end
 
 return inspection

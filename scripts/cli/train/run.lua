@@ -155,8 +155,12 @@ end
 
 function Run:initialise() fail.check("initial weights", self.session:initialise(self.spec.seed)) end
 
--- Weights of a safetensors file, by the names of the recipe or of Hugging Face.
-function Run:import(path, missing) weights.import(self, path, missing) end
+-- Parameters of a safetensors file or of a model's directory (optional), by the names of the recipe or of Hugging Face;
+-- those that `missing` says it may lack begin fresh, as all do without it.
+function Run:begin(path, missing)
+  if not path or missing or #self.graph:statistics() > 0 then self:initialise() end
+  if path then weights.import(self, path, missing) end
+end
 
 -- Writes micro-batch number `index` of data ({batch, batches}) into the session of its program; `program`: the one it
 -- must be of, or nil: batch says it. Returns the program, the arrays, their tokens and samples, and whether the data

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "runtime/device/host/file.h"
@@ -36,6 +37,38 @@ TEST(Disk, RoundTripKeepsEveryByteAndLeavesNothingBehind) {
     EXPECT_EQ(code_of([&] { queue->synchronize(); }), Code::kUnsupported);
   }
   std::filesystem::remove_all(directory);
+}
+
+// A block of whole numbers, some of which a file has in its place.
+TEST(Disk, BorrowedBytesAreReadFromTheirFileUntilTheyAreWritten) {
+  const std::string path = ::testing::TempDir() + "cairn_lent_" + std::to_string(getpid());
+  constexpr int64_t kBytes = (1 << 20) + 300, kFrom = 5000, kLent = (1 << 19) + 11, kAt = 77;
+  std::vector<unsigned char> lent(kAt + kLent), all(kBytes, 1), found(kBytes);
+  for (size_t i = 0; i < lent.size(); ++i) lent[i] = static_cast<unsigned char>(2 + i % 251);
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<char*>(lent.data()), std::ssize(lent));
+  const host::DiskFault none;
+  host::DiskFile disk(::testing::TempDir(), kBytes, none);
+  const auto move = [&](bool writes, std::vector<unsigned char>& bytes, int64_t from, int64_t count) {
+    disk.transfer(writes, reinterpret_cast<char*>(bytes.data()) + from, from, count);
+  };
+  move(true, all, 0, kBytes);
+  disk.borrow(kFrom, kLent, std::make_shared<const InputFile>(path), kAt);
+  std::copy(lent.begin() + kAt, lent.end(), all.begin() + kFrom);
+  move(false, found, 0, kBytes);
+  EXPECT_EQ(found, all);
+  disk.own(kFrom + 4096, 4096);
+  std::fill_n(all.begin() + kFrom + 4096, 4096, 9);
+  move(true, all, kFrom + 4096, 4096);
+  std::ofstream(path, std::ios::binary) << "another";  // which nothing reads any more
+  std::fill(found.begin(), found.end(), 0);
+  move(false, found, 0, kBytes);
+  EXPECT_EQ(found, all);
+  disk.borrow(0, 7, std::make_shared<const InputFile>(path), 0);
+  std::ofstream(path, std::ios::app) << "!";
+  std::string message;
+  EXPECT_EQ(code_of([&] { move(false, found, 0, 100); }, &message), Code::kIo);
+  EXPECT_NE(message.find("was written to while it was open"), std::string::npos) << message;
+  std::filesystem::remove(path);
 }
 
 TEST(Disk, HowADirectoryIsReachedIsFoundOut) {

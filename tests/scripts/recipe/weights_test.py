@@ -212,7 +212,7 @@ class Weights(Case):
         (self.folder / "notes.txt").write_text("weights are elsewhere")
         self.fails(3, *command, "notes.txt", says=("notes.txt", "no safetensors file but a text"))
         (self.folder / "model.safetensors.index.json").write_text('{"metadata": {}, "weight_map": {}}')
-        self.fails(3, *command, "model.safetensors.index.json", says=("JSON", "index", "tensors", "max_shard_size"))
+        self.fails(3, *command, "model.safetensors.index.json", says=("JSON", "index", "give its directory"))
         for name, head, says in (("model.gguf", b"GGUF\3\0\0\0", "a GGUF file"),
                                  ("pytorch_model.bin", b"PK\3\4\0\0\0\0", "a zip archive"),
                                  ("old.pt", b"\x80\x02\x8a\nl\xfc\x9cF", "a pickle"),
@@ -223,11 +223,11 @@ class Weights(Case):
             self.fails(3, *command, name, says=(name, says, "safetensors"))
             self.fails(3, "inspect", name, says=(name, says))
         (self.folder / "parts").mkdir()
-        self.fails(3, *command, "parts", says=("parts is a directory", "there is none in it"))
+        self.fails(3, *command, "parts", says=("parts is a directory without", "there is none in it"))
         (self.folder / "parts/a.safetensors").write_bytes(b"")
         self.fails(3, *command, "parts", says="as parts/a.safetensors")
         (self.folder / "parts/model.safetensors.index.json").write_text("{}")
-        self.fails(3, *command, "parts", says="max_shard_size")
+        self.fails(3, *command, "parts", says=("model.safetensors.index.json", "weight_map"))
         (self.folder / "cut.safetensors").write_bytes((MODELS / "llama/model.safetensors").read_bytes()[:3000])
         self.fails(3, *command, "cut.safetensors", says="cut.safetensors")
         self.train("--steps", 1, "--out", "run")
@@ -237,6 +237,97 @@ class Weights(Case):
             self.assertFalse((self.folder / name).exists() and name in ("a.PT", "weights.npz"))
         self.cairn("export", "run", "model.safetensors", "--quiet")
         self.cairn(*command, "model.safetensors", "--quiet")
+
+    def shards(self):
+        """A copy of the model in several files."""
+        folder = self.folder / "shards"
+        shutil.copytree(MODELS / "llama_sharded", folder)
+        return folder, json.loads((folder / "model.safetensors.index.json").read_text())
+
+    def train_from(self, folder, *more, code=0, says=()):
+        expected, path = self.model("llama")
+        command = ["train", path, *self.settings(expected), "--init", folder, "--steps", 2, "--threads", 1, "--quiet", *more]
+        if code:
+            return self.fails(code, *command, says=says)
+        return json.loads(self.cairn(*command, "--json").stdout)
+
+    def test_a_directory_of_several_files(self):
+        expected, _ = self.model("llama")
+        folder, index = self.shards()
+        self.assertGreater(len(set(index["weight_map"].values())), 2)
+        for ours, theirs in zip(self.train_from(folder)["loss"], expected["loss"]):
+            self.assertLess(abs(ours - theirs), 2e-6 * theirs)
+        shown = json.loads(self.cairn("inspect", folder, "--json").stdout)
+        self.assertEqual({name: row["file"] for name, row in shown["tensors"].items()}, index["weight_map"])
+        self.assertEqual(set(shown["files"]), set(index["weight_map"].values()))
+        self.assertEqual(shown["parameter_count"] * 4, sum(row["bytes"] for row in shown["tensors"].values()))
+        self.assertIn("21 tensors", self.cairn("inspect", folder).stdout)
+
+    def test_what_is_wrong_with_a_directory(self):
+        folder, index = self.shards()
+        name, shard = "model.norm.weight", index["weight_map"]["model.norm.weight"]
+
+        def change(tensor, file):
+            changed = {**index, "weight_map": {**index["weight_map"], tensor: file}}
+            (folder / "model.safetensors.index.json").write_text(json.dumps(changed))
+
+        other = next(file for file in index["weight_map"].values() if file != shard)
+        change(name, other)
+        self.train_from(folder, code=3, says=(name, other, "no such tensor"))
+        change(name, "model-00009-of-00009.safetensors")
+        self.train_from(folder, code=3, says=("there is no file", "model-00009-of-00009.safetensors", name))
+        change("model.more.weight", shard)
+        self.train_from(folder, code=3, says=("model.more.weight", shard))
+        change(name, shard)
+        shutil.copy(folder / shard, folder / "model-00009-of-00009.safetensors")
+        change("model.more.weight", "model-00009-of-00009.safetensors")
+        self.train_from(folder, code=3, says=("is in both", shard, "model-00009-of-00009.safetensors"))
+        change(name, shard)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "rms_norm_eps": 1e-5}))
+        self.train_from(folder, code=3, says=("rms_norm_eps", "eps=1e-05"))
+
+    def test_names_inside_a_model_with_other_parts(self):
+        source = MODELS / "llama/model.safetensors"
+        found, _ = self.init("llama")
+        for change in (lambda name: "language_model." + name,
+                       lambda name: name.replace("model.", "model.language_model.", 1)):
+            def rename(tensors):
+                for name in [*tensors]:
+                    tensors[change(name)] = tensors.pop(name)
+                tensors[change("model.layers.0.self_attn.rotary_emb.inv_freq")] = ("F32", [2], bytes(8))
+            self.assertEqual(self.init("llama", folder=self.rewrite(source, rename))[0], found)
+
+    # Frozen weights that live on the disk tier are read from the model's own files, which must then stay as they are.
+    def test_frozen_weights_on_the_disk_tier_are_read_from_their_file(self):
+        shape = ("layers=8", "heads=4", "kv_heads=2", "width=64", "hidden=96", "vocab=64", "seq=8", "batch=1", "data=random")
+        self.cairn("train", "llama", *shape, "--steps", 1, "--out", "run", "--quiet", "--threads", 1)
+        self.cairn("export", "run", "model", "--to", "hf", "--dtype", "bf16", "--shard-size", "200KB", "--quiet")
+        recipe = self.folder / "touching.lua"
+        recipe.write_text("""local recipe = dofile("%s/scripts/recipes/llama.lua")
+recipe.options[#recipe.options + 1] = { "touched", "", "file that is changed after the first step" }
+local o
+local model = recipe.model
+recipe.model = function(options, ...) o = options return model(options, ...) end
+recipe.on_step = function()
+  if o.touched == "" then return end
+  local file = io.open(o.touched, "r+b")
+  file:seek("end", -1)
+  file:write("x")
+  file:close()
+end
+return recipe
+""" % ROOT)
+        command = ("train", recipe, *shape, "--init", "model", "--steps", 2, "--threads", 1, "--quiet",
+                   "--amp", "bf16", "parameters=bf16", "optimizer=sgd", "frozen=h.*")
+        kept = json.loads(self.cairn(*command, "--json").stdout)
+        disk = json.loads(self.cairn(*command, "--json", "--tiers", "disk", "--budget", "20%").stdout)
+        self.assertEqual(disk["parameter_digest"], kept["parameter_digest"])
+        self.assertEqual(disk["peak_bytes"], disk["planned_peak_bytes"])
+        self.assertGreater(disk["tier_bytes"]["disk"]["parameters"], 0)
+        for path in sorted((self.folder / "model").glob("model-*"))[1:2]:  # of blocks alone
+            self.fails(5, *command, "--tiers", "disk", "--budget", "20%", f"touched={path}",
+                       says=(path.name, "was written to while it was open"))
 
     def test_positions_longer_than_windows_train_and_generate(self):
         wide = self.train("positions=40", "--steps", 3, "--out", "run")

@@ -963,6 +963,22 @@ extern "C" {
 extern "C" {
     pub fn cairn_session_import(session: *mut cairn_session_t, path: *const ::std::os::raw::c_char, names: *const cairn_name_t, name_count: usize, error: *mut cairn_error_t) -> cairn_status_t;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_export_options {
+    pub struct_size: usize,
+    pub dtype: *const ::std::os::raw::c_char,
+    pub frozen_dtype: *const ::std::os::raw::c_char,
+    pub directory: u32,
+    pub reserved: u32,
+    pub shard_bytes: u64,
+    pub files: *const *const ::std::os::raw::c_char,
+    pub file_count: usize,
+}
+pub type cairn_export_options_t = cairn_export_options;
+extern "C" {
+    pub fn cairn_session_export_as(session: *mut cairn_session_t, path: *const ::std::os::raw::c_char, names: *const cairn_name_t, name_count: usize, options: *const cairn_export_options_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
 extern "C" {
     pub fn cairn_graph_save(graph: *const cairn_graph_t, path: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
 }

@@ -522,6 +522,19 @@ fn cairn_name_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_export_options_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_export_options_t>(), 56);
+    assert_eq!(place!(cairn_export_options_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_export_options_t, dtype), (8, 8));
+    assert_eq!(place!(cairn_export_options_t, frozen_dtype), (16, 8));
+    assert_eq!(place!(cairn_export_options_t, directory), (24, 4));
+    assert_eq!(place!(cairn_export_options_t, reserved), (28, 4));
+    assert_eq!(place!(cairn_export_options_t, shard_bytes), (32, 8));
+    assert_eq!(place!(cairn_export_options_t, files), (40, 8));
+    assert_eq!(place!(cairn_export_options_t, file_count), (48, 8));
+}
+
+#[test]
 fn cairn_dataset_info_t_lies_as_promised() {
     assert_eq!(size_of::<cairn_dataset_info_t>(), 32);
     assert_eq!(place!(cairn_dataset_info_t, struct_size), (0, 8));

@@ -1,12 +1,12 @@
 //! Checkpoints, and names in safetensors files.
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::handle::{check, make, Handle};
+use crate::handle::{blank, check, make, Handle};
 use crate::host::Host;
 use crate::text::{c_path, c_text, lent, Texts};
-use crate::Instance;
+use crate::{Instance, Session};
 use cairn_sys as sys;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A checkpoint, opened. Clones are the same one.
 ///
@@ -97,8 +97,63 @@ impl TensorName {
     }
 }
 
+/// How weights are written: see [`Session::export_as`](crate::Session::export_as).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct ExportOptions {
+    /// The type that is written: "f32", "bf16", "f16". None: as each parameter is stored.
+    pub dtype: Option<String>,
+    /// The same of parameters that are not trained. None: as `dtype` says.
+    pub frozen_dtype: Option<String>,
+    /// The path is a directory, new or empty: of `model.safetensors`, or of several files and their index.
+    pub directory: bool,
+    /// Of a directory: the most bytes of tensors in one file, but for a larger tensor. 0: no limit.
+    pub shard_bytes: u64,
+    /// Of a directory: files that are copied into it.
+    pub files: Vec<PathBuf>,
+}
+
+impl Session {
+    /// Writes all parameters into a safetensors file; those without a row keep their names.
+    pub fn export(&mut self, path: impl AsRef<Path>, renamed: &[TensorName]) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        let mut texts = Texts::default();
+        let rows = names(&mut texts, renamed)?;
+        check(|error| unsafe { sys::cairn_session_export(self.raw(), path.as_ptr(), rows.as_ptr(), rows.len(), error) })
+    }
+
+    /// The same in another type, or as the directory of a model. All or nothing, durable when it returns. Errors:
+    /// also `InvalidArgument` (the directory holds something; no such type).
+    pub fn export_as(
+        &mut self, path: impl AsRef<Path>, renamed: &[TensorName], options: &ExportOptions,
+    ) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        let mut texts = Texts::default();
+        let rows = names(&mut texts, renamed)?;
+        let copied = options.files.iter().map(|file| c_path(file)).collect::<Result<Vec<_>>>()?;
+        let files = copied.iter().map(|file| file.as_ptr()).collect::<Vec<_>>();
+        let mut raw: sys::cairn_export_options_t = blank();
+        raw.dtype = texts.add_some("dtype", options.dtype.as_deref())?;
+        raw.frozen_dtype = texts.add_some("frozen_dtype", options.frozen_dtype.as_deref())?;
+        raw.directory = options.directory.into();
+        raw.shard_bytes = options.shard_bytes;
+        (raw.files, raw.file_count) = (files.as_ptr(), files.len());
+        check(|error| unsafe {
+            sys::cairn_session_export_as(self.raw(), path.as_ptr(), rows.as_ptr(), rows.len(), &raw, error)
+        })
+    }
+
+    /// Reads all parameters from a safetensors file, or from the directory of a model, converting from 16 and 64 bits.
+    pub fn import(&mut self, path: impl AsRef<Path>, renamed: &[TensorName]) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        let mut texts = Texts::default();
+        let rows = names(&mut texts, renamed)?;
+        check(|error| unsafe { sys::cairn_session_import(self.raw(), path.as_ptr(), rows.as_ptr(), rows.len(), error) })
+    }
+}
+
 /// Borrows from `texts`.
-pub(crate) fn names(texts: &mut Texts, rows: &[TensorName]) -> Result<Vec<sys::cairn_name_t>> {
+fn names(texts: &mut Texts, rows: &[TensorName]) -> Result<Vec<sys::cairn_name_t>> {
     let raw = |row: &TensorName| {
         let ours = texts.add("the name of a parameter", &row.ours)?;
         let theirs = texts.add("the name of a tensor", &row.theirs)?;

@@ -179,6 +179,7 @@ structs! {
     cairn_dataset_info_t struct_size,
     cairn_device_info_t struct_size,
     cairn_device_options_t struct_size,
+    cairn_export_options_t struct_size,
     cairn_format_info_t struct_size,
     cairn_freeze_options_t struct_size,
     cairn_generator_info_t struct_size,

@@ -89,7 +89,7 @@ pub use custom_op::{Backward, CustomOp, Forward};
 pub use data::{Dataset, DatasetInfo, Tokenizer};
 pub use enums::{Amp, DType, Decision, Element, Lane, Level, Outcome, Policy, Render, Tier};
 pub use error::{Error, MemoryFault, Result, Status};
-pub use files::{Checkpoint, TensorName};
+pub use files::{Checkpoint, ExportOptions, TensorName};
 pub use generator::{Generator, GeneratorInfo, Sampling};
 pub use graph::builder::{Ends, GraphBuilder, Parameter};
 pub use graph::op::{Attr, Op};

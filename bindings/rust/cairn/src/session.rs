@@ -1,18 +1,17 @@
 //! Sessions: memory taken, values written and read, runs.
 use crate::enums::{DType, Element, Lane, Tier};
 use crate::error::{Error, Result};
-use crate::files::{names, Checkpoint, TensorName};
+use crate::files::Checkpoint;
 use crate::graph::value::ValueKind;
 use crate::handle::{blank, check, make, make_all, Handle};
 use crate::host::Host;
 use crate::plan::{position, Plan, PlanSet};
-use crate::text::{c_path, c_text, from_chars, lent, Texts};
+use crate::text::{c_text, from_chars, lent};
 use crate::Device;
 use cairn_sys as sys;
 use std::any::{type_name, TypeId};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::path::Path;
 use std::sync::{Arc, Weak};
 
 /// A session's handle, and after it what it may call back.
@@ -268,22 +267,6 @@ impl<'a> SessionMut<'a> {
     /// `CorruptFile`.
     pub fn load(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         check(|error| unsafe { sys::cairn_session_load(self.raw(), checkpoint.raw.get(), error) })
-    }
-
-    /// Writes all parameters into a safetensors file; those without a row keep their names.
-    pub fn export(&mut self, path: impl AsRef<Path>, renamed: &[TensorName]) -> Result<()> {
-        let path = c_path(path.as_ref())?;
-        let mut texts = Texts::default();
-        let rows = names(&mut texts, renamed)?;
-        check(|error| unsafe { sys::cairn_session_export(self.raw(), path.as_ptr(), rows.as_ptr(), rows.len(), error) })
-    }
-
-    /// Reads all parameters from a safetensors file, converting from 16 and 64 bits.
-    pub fn import(&mut self, path: impl AsRef<Path>, renamed: &[TensorName]) -> Result<()> {
-        let path = c_path(path.as_ref())?;
-        let mut texts = Texts::default();
-        let rows = names(&mut texts, renamed)?;
-        check(|error| unsafe { sys::cairn_session_import(self.raw(), path.as_ptr(), rows.as_ptr(), rows.len(), error) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Graphs, weights, tokens and batches in files.
 mod support;
-use cairn::{DType, Dataset, Graph, Status, StepperOptions, TensorName, Tokenizer, ValueKind};
+use cairn::{DType, Dataset, ExportOptions, Graph, Status, StepperOptions, TensorName, Tokenizer, ValueKind};
 use support::*;
 
 #[test]
@@ -41,6 +41,16 @@ fn weights_go_through_safetensors() {
     assert_eq!(session.digest().unwrap(), digest);
     fails(Status::InvalidArgument, &["first.weight"], session.import(&path, &[]));
     fails(Status::NotFound, &[], session.import(folder.join("none"), &[]));
+    let model = folder.join("model");
+    let options = ExportOptions { directory: true, shard_bytes: 64, files: vec![path.clone()], ..Default::default() };
+    session.export_as(&model, &names, &options).unwrap();
+    assert!(model.join("model.safetensors.index.json").exists() && model.join("weights.safetensors").exists());
+    session.initialise(6).unwrap();
+    session.import(&model, &names).unwrap();
+    assert_eq!(session.digest().unwrap(), digest);
+    fails(Status::InvalidArgument, &["holds other files"], session.export_as(&model, &names, &options));
+    let odd = ExportOptions { dtype: Some("int8".into()), ..Default::default() };
+    fails(Status::InvalidArgument, &["'int8'"], session.export_as(&path, &names, &odd));
 }
 
 #[test]

@@ -200,6 +200,13 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
       return cairn_session_export(handle_, path.c_str(), names.data(), names.size(), error);
     });
   }
+  // The same in another type, or as the directory of a model; `options` borrows its texts.
+  Outcome<void> save_safetensors(Text path, Span<const cairn_name_t> names,
+                                 const cairn_export_options_t& options) {
+    return detail::call({path}, [&](auto* error) {
+      return cairn_session_export_as(handle_, path.c_str(), names.data(), names.size(), &options, error);
+    });
+  }
   Outcome<void> load_safetensors(Text path, Span<const cairn_name_t> names = {}) {
     return detail::call({path}, [&](auto* error) {
       return cairn_session_import(handle_, path.c_str(), names.data(), names.size(), error);

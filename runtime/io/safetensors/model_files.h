@@ -1,0 +1,40 @@
+// The tensors of a model in safetensors files: one file, or several that an index names.
+#pragma once
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "runtime/io/safetensors/safetensors.h"
+
+namespace cairn::io {
+
+inline constexpr const char* kModelName = "model.safetensors";
+inline constexpr const char* kIndexName = "model.safetensors.index.json";
+
+class ModelFiles {
+ public:
+  struct Found {
+    const SafeTensors* file;
+    const SafeTensor* tensor;
+  };
+  // A safetensors file, or a directory with kModelName, or else kIndexName and the files that it names.
+  // kNotFound: a file is not there. kCorruptFile: index and files contradict each other, or a tensor is in two.
+  explicit ModelFiles(const std::filesystem::path& path);
+  const std::deque<SafeTensors>& files() const { return files_; }
+  const std::map<std::string_view, Found>& tensors() const { return tensors_; }
+  std::string where(const Found& found) const { return "'" + found.file->path().string() + "'"; }
+
+ private:
+  void open(const std::filesystem::path& path);
+  void open_index(const std::filesystem::path& path);
+
+  std::deque<SafeTensors> files_;
+  std::map<std::string_view, Found> tensors_;
+};
+
+// Whether a directory has a model in it, by the names of its files.
+bool is_model_directory(const std::filesystem::path& path);
+
+}  // namespace cairn::io

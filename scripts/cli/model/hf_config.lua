@@ -1,0 +1,64 @@
+-- The config.json of a model directory, as Transformers reads it: a recipe's own part by family (`hf_config` of a
+-- recipe returns one of these, or a text of JSON), and what every model has.
+local decode = require "cli.base.json_decode"
+local json = require "cli.base.json"
+
+local hf_config = {}
+
+local NULL = json.raw("null")
+
+function hf_config.gpt2(o)
+  return {
+    model_type = "gpt2", architectures = { "GPT2LMHeadModel" }, n_layer = o.layers, n_head = o.heads, n_embd = o.width,
+    n_inner = NULL, n_positions = math.max(o.positions, o.seq), vocab_size = o.vocab, layer_norm_epsilon = o.eps,
+    activation_function = "gelu_new", attn_pdrop = 0, embd_pdrop = o.dropout, resid_pdrop = o.dropout,
+    scale_attn_weights = true, scale_attn_by_inverse_layer_idx = false, tie_word_embeddings = true,
+  }
+end
+
+function hf_config.llama(o)
+  return {
+    model_type = "llama", architectures = { "LlamaForCausalLM" }, num_hidden_layers = o.layers,
+    num_attention_heads = o.heads, num_key_value_heads = o.kv_heads, hidden_size = o.width,
+    head_dim = o.width / o.heads, vocab_size = o.vocab,
+    intermediate_size = o.hidden > 0 and o.hidden or math.ceil(8 * o.width / 3 / 64) * 64,
+    max_position_embeddings = o.seq, rms_norm_eps = o.eps, hidden_act = "silu",
+    rope_theta = o.rope_base, rope_parameters = { rope_theta = o.rope_base, rope_type = "default" },
+    attention_bias = false, mlp_bias = false, tie_word_embeddings = o.tied,
+  }
+end
+
+local TYPES = { f32 = "float32", bf16 = "bfloat16", f16 = "float16" }
+
+-- Keys that the recipe has no word for: those of the directory that the weights came from are right, for training
+-- changes none of them; without one there are no special tokens.
+local CARRIED = { "bos_token_id", "eos_token_id", "pad_token_id" }
+-- And those that only grow what is allowed.
+local LARGER = { "max_position_embeddings" }
+
+local function text_of(object) return json.pretty(json.encode(object)) .. "\n" end
+
+-- A text with another type in it: numbers and nulls remain as they are written.
+local function retyped(text, dtype)
+  local word = ('"dtype": "%s"'):format(TYPES[dtype])
+  local changed, count = text:gsub('"t?o?r?c?h?_?dtype"%s*:%s*"[^"]*"', word)
+  return count > 0 and changed or (text:gsub("{", "{\n  " .. word .. ",", 1))
+end
+
+-- The texts of config.json and of generation_config.json. own: what a recipe returned; before: the object in the
+-- config.json that the weights came with (optional); dtype: what they are written as, "f32", "bf16" or "f16".
+function hf_config.texts(own, before, dtype)
+  local config, generation = {}, { _from_model_config = true }
+  for key, value in pairs(type(own) == "string" and decode(own) or own) do config[key] = value end
+  for _, key in ipairs(CARRIED) do
+    if config[key] == nil then config[key] = before and before[key] or NULL end
+    if config[key] ~= NULL then generation[key] = config[key] end
+  end
+  for _, key in ipairs(LARGER) do
+    if before and config[key] and tonumber(before[key]) then config[key] = math.max(config[key], before[key]) end
+  end
+  config.dtype = TYPES[dtype]
+  return type(own) == "string" and retyped(own, dtype) or text_of(config), text_of(generation)
+end
+
+return hf_config
