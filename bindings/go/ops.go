@@ -7,8 +7,8 @@ import "unsafe"
 
 //go:generate sh -c "cairn ops --json | go run ./internal/opgen/main ops_gen.go"
 
-// Attr is a named attribute of an op. Value is an int, int64, bool (0 or 1), float64, string, DType, []int or []int64. The With
-// functions make those of known ops.
+// Attr is a named attribute of an op. Value is an int, int64, bool (0 or 1), float64, string, DType, []int, []int64 or
+// []float64. The With functions make those of known ops.
 type Attr struct {
 	Name  string
 	Value any
@@ -67,9 +67,15 @@ func (a *arena) attrs(op string, attrs []Attr) ([]C.cairn_attr_t, error) {
 			setList(a, &raw[i], value)
 		case []int64:
 			setList(a, &raw[i], value)
+		case []float64:
+			copied := list[C.double](a, len(value))
+			for k, number := range value {
+				copied[k] = C.double(number)
+			}
+			raw[i].kind, raw[i].reals, raw[i].list_count = C.CAIRN_ATTR_REALS, first(copied), C.uint32_t(len(copied))
 		default:
-			return nil, invalid("%s: attribute '%s' is a %T; an int, int64, bool, float64, string, DType, []int or []int64 is "+
-				"needed", op, attr.Name, attr.Value)
+			return nil, invalid("%s: attribute '%s' is a %T; an int, int64, bool, float64, string, DType, []int, []int64 or "+
+				"[]float64 is needed", op, attr.Name, attr.Value)
 		}
 	}
 	return raw, a.err

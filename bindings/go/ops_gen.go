@@ -28,8 +28,9 @@ func (g *Graph) Layernorm(x, gamma, beta Value, attrs ...Attr) Value {
 	return g.Op("layernorm", []Value{x, gamma, beta}, attrs...)
 }
 
-// Rmsnorm adds rmsnorm: y = x rstd gamma over the last axis, rstd = 1 / sqrt(mean of x^2 + eps), float32 (float64 in
-// float64 graphs). eps: default 1e-5. May be None: gamma. Attributes: WithEps.
+// Rmsnorm adds rmsnorm: y = x rstd (gamma + offset) over the last axis, rstd = 1 / sqrt(mean of x^2 + eps), float32
+// (float64 in float64 graphs). eps: default 1e-5. offset: default 0; 1 where weights are stored as what they differ
+// from 1 by. May be None: gamma. Attributes: WithEps, WithOffset.
 func (g *Graph) Rmsnorm(x, gamma Value, attrs ...Attr) Value {
 	return g.Op("rmsnorm", []Value{x, gamma}, attrs...)
 }
@@ -42,9 +43,12 @@ func (g *Graph) Attention(q, k, v Value, heads int, attrs ...Attr) Value {
 	return g.Op("attention", []Value{q, k, v}, append([]Attr{{"heads", heads}}, attrs...)...)
 }
 
-// Rope adds rope: Rotary positions (Su et al., 2021), x[B, T, H*D]: the element pairs (i, i + D/2) of each head turn by
-// t * base^(-2i/D). base: default 10000. inverse: 1 turns back, which is the gradient. Attributes: WithBase,
-// WithInverse.
+// Rope adds rope: Rotary positions (Su et al., 2021), x[B, T, H*D]: the element pairs (i, i + R/2) of the first R
+// columns of each head turn by position * base^(-2i/R); the other columns pass. positions[B, T] i32; default t.
+// columns: R, even; default D. base: default 10000. frequencies: R/2 numbers, radians per position, instead of base's.
+// interleaved: 1 where the pairs are (2i, 2i + 1). factor: what the turned pairs are multiplied by; default 1. inverse:
+// 1 turns the other way, which is the gradient. Op takes one more operand after these: positions. Attributes: WithBase,
+// WithInverse, WithColumns, WithInterleaved, WithFrequencies, WithFactor.
 func (g *Graph) Rope(x Value, heads int, attrs ...Attr) Value {
 	return g.Op("rope", []Value{x}, append([]Attr{{"heads", heads}}, attrs...)...)
 }
@@ -110,9 +114,21 @@ func (g *Graph) Pow(x Value, exponent float64) Value {
 	return g.Op("pow", []Value{x}, Attr{"exponent", exponent})
 }
 
+// Softcap adds softcap: y = cap tanh(x / cap): x while it is small, and never beyond -cap and cap.
+func (g *Graph) Softcap(x Value, cap float64) Value {
+	return g.Op("softcap", []Value{x}, Attr{"cap", cap})
+}
+
 // Swiglu adds swiglu: y = silu(gate) up.
 func (g *Graph) Swiglu(gate, up Value) Value {
 	return g.Op("swiglu", []Value{gate, up})
+}
+
+// Glu adds glu: y = act(gate) up. activation: silu (default), gelu (by erf), gelu_tanh, relu; or swish_clamped, with
+// gate of at most limit and up within -limit and limit: y = gate sigmoid(1.702 gate) (up + 1). limit: default 7; for
+// swish_clamped alone. Attributes: WithActivation, WithLimit.
+func (g *Graph) Glu(gate, up Value, attrs ...Attr) Value {
+	return g.Op("glu", []Value{gate, up}, attrs...)
 }
 
 // Add adds add: y = a + b. Shapes broadcast by NumPy's rules: aligned at the last axis, an axis of 1 or one that is
@@ -205,8 +221,9 @@ func (g *Graph) Softmax(x Value) Value {
 
 // LinearCrossEntropy adds linear_cross_entropy: cross_entropy of logits = x[.., C] w[V, C]^T, which are made in chunks
 // of rows and never stored all at once. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes hits and
-// count, accuracy's of those logits. May be None: weights. Op takes one more operand after these: class_weights.
-// Attributes: WithIgnoreIndex, WithChunk, WithAccuracy, WithSmoothing.
+// count, accuracy's of those logits. scale: what logits are multiplied by; default 1. softcap: with it they are softcap
+// tanh(logits / softcap) after that. May be None: weights. Op takes one more operand after these: class_weights.
+// Attributes: WithIgnoreIndex, WithChunk, WithAccuracy, WithSmoothing, WithScale, WithSoftcap.
 func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("linear_cross_entropy", []Value{x, w, targets, weights}, attrs...)
 }
@@ -290,7 +307,7 @@ func (g *Graph) Append(cache, x, position Value) Value {
 // WithAccuracy sets the attribute accuracy of linear_cross_entropy.
 func WithAccuracy(value int) Attr { return Attr{"accuracy", value} }
 
-// WithActivation sets the attribute activation of linear.
+// WithActivation sets the attribute activation of linear, glu.
 func WithActivation(value string) Attr { return Attr{"activation", value} }
 
 // WithApproximate sets the attribute approximate of gelu.
@@ -308,14 +325,26 @@ func WithCausal(value int) Attr { return Attr{"causal", value} }
 // WithChunk sets the attribute chunk of linear_cross_entropy.
 func WithChunk(value int) Attr { return Attr{"chunk", value} }
 
+// WithColumns sets the attribute columns of rope.
+func WithColumns(value int) Attr { return Attr{"columns", value} }
+
 // WithDtype sets the attribute dtype of embedding.
 func WithDtype(value DType) Attr { return Attr{"dtype", value} }
 
 // WithEps sets the attribute eps of layernorm, rmsnorm.
 func WithEps(value float64) Attr { return Attr{"eps", value} }
 
+// WithFactor sets the attribute factor of rope.
+func WithFactor(value float64) Attr { return Attr{"factor", value} }
+
+// WithFrequencies sets the attribute frequencies of rope.
+func WithFrequencies(value []float64) Attr { return Attr{"frequencies", value} }
+
 // WithIgnoreIndex sets the attribute ignore_index of linear_cross_entropy, cross_entropy, accuracy.
 func WithIgnoreIndex(value int) Attr { return Attr{"ignore_index", value} }
+
+// WithInterleaved sets the attribute interleaved of rope.
+func WithInterleaved(value int) Attr { return Attr{"interleaved", value} }
 
 // WithInverse sets the attribute inverse of rope.
 func WithInverse(value int) Attr { return Attr{"inverse", value} }
@@ -326,6 +355,9 @@ func WithKeep(value int) Attr { return Attr{"keep", value} }
 // WithKvHeads sets the attribute kv_heads of attention.
 func WithKvHeads(value int) Attr { return Attr{"kv_heads", value} }
 
+// WithLimit sets the attribute limit of glu.
+func WithLimit(value float64) Attr { return Attr{"limit", value} }
+
 // WithMax sets the attribute max of clamp.
 func WithMax(value float64) Attr { return Attr{"max", value} }
 
@@ -335,14 +367,20 @@ func WithMin(value float64) Attr { return Attr{"min", value} }
 // WithMomentum sets the attribute momentum of running_mean.
 func WithMomentum(value float64) Attr { return Attr{"momentum", value} }
 
+// WithOffset sets the attribute offset of rmsnorm.
+func WithOffset(value float64) Attr { return Attr{"offset", value} }
+
 // WithRng sets the attribute rng of dropout.
 func WithRng(value int) Attr { return Attr{"rng", value} }
 
-// WithScale sets the attribute scale of attention.
+// WithScale sets the attribute scale of attention, linear_cross_entropy.
 func WithScale(value float64) Attr { return Attr{"scale", value} }
 
 // WithSmoothing sets the attribute smoothing of linear_cross_entropy, cross_entropy.
 func WithSmoothing(value float64) Attr { return Attr{"smoothing", value} }
+
+// WithSoftcap sets the attribute softcap of linear_cross_entropy.
+func WithSoftcap(value float64) Attr { return Attr{"softcap", value} }
 
 // WithTransposeA sets the attribute transpose_a of matmul.
 func WithTransposeA(value int) Attr { return Attr{"transpose_a", value} }

@@ -56,6 +56,7 @@ func TestMethodsOfOps(t *testing.T) {
 	}
 	same(g.Rmsnorm(x, cairn.None, cairn.WithEps(1e-3)), 2, 6, 8)
 	same(g.Attention(x, x, x, 2, cairn.WithCausal(0), cairn.WithScale(0.5)), 2, 6, 8)
+	same(g.Rope(x, 2, cairn.WithFrequencies([]float64{1, 0.25})), 2, 6, 8)
 	same(g.Reshape(x, []int{-1, 8}), 12, 8)
 	same(g.Transpose(x, []int{2, 0, 1}), 8, 2, 6)
 	same(g.Slice(x, 1, 2, 5), 2, 3, 8)

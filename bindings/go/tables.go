@@ -14,7 +14,7 @@ type Operand struct {
 // AttrInfo is an attribute that an op takes.
 type AttrInfo struct {
 	Name     string
-	Type     string // integer, real, word or list
+	Type     string // integer, real, word, list (of integers) or reals
 	Required bool
 }
 
@@ -57,7 +57,7 @@ func operands(text string) []Operand {
 	return found
 }
 
-var attrTypes = map[string]string{"i": "integer", "f": "real", "s": "word", "l": "list"}
+var attrTypes = map[string]string{"i": "integer", "f": "real", "s": "word", "l": "list", "r": "reals"}
 
 func attributes(text string) []AttrInfo {
 	var found []AttrInfo

@@ -50,7 +50,7 @@ def layout(text):
     return "\n".join(out + ["}", ""])
 
 
-RUST_TYPES = {"integer": "i64", "real": "f64", "word": "&str", "list": "&[i64]"}
+RUST_TYPES = {"integer": "i64", "real": "f64", "word": "&str", "list": "&[i64]", "reals": "&[f64]"}
 KEYWORDS = {"as", "box", "do", "fn", "for", "if", "in", "loop", "mod", "move", "ref", "type", "use", "where", "yield"}
 
 

@@ -73,6 +73,11 @@ cairn::AttrValue read_attr(std::string_view op, const cairn_attr_t& attr) {
               ": the list of attribute '", attr.name, "' is NULL");
       return attr.list_count == 0 ? std::vector<int64_t>()
                                   : std::vector<int64_t>(attr.list, attr.list + attr.list_count);
+    case CAIRN_ATTR_REALS:
+      require(attr.reals != nullptr || attr.list_count == 0, Code::kInvalidArgument, op,
+              ": the reals of attribute '", attr.name, "' are NULL");
+      return attr.list_count == 0 ? std::vector<double>()
+                                  : std::vector<double>(attr.reals, attr.reals + attr.list_count);
     default:
       cairn::fail(Code::kInvalidArgument, op, ": attribute '", attr.name, "' has the unknown kind ",
                   attr.kind);

@@ -16,6 +16,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
+// swish_clamped and its gradients.
+HWY_INLINE V at_most(V x, V limit) { return hn::IfThenElse(hn::Gt(x, limit), limit, x); }
+HWY_INLINE V within(V x, V limit) { return hn::Neg(at_most(hn::Neg(at_most(x, limit)), limit)); }
+HWY_INLINE V steep(V gate) { return hn::Mul(set(static_cast<float>(kSwishSlope)), gate); }
+HWY_INLINE V swish_clamped(V gate, V up, V limit) {
+  const V g = at_most(gate, limit);
+  return hn::Mul(hn::Mul(g, sigmoid(steep(g))), hn::Add(within(up, limit), set(1.0f)));
+}
+HWY_INLINE V swish_clamped_dgate(V dy, V gate, V up, V limit) {
+  const V g = at_most(gate, limit), s = sigmoid(steep(g));
+  const V slope = hn::Mul(s, hn::MulAdd(steep(g), hn::Sub(set(1.0f), s), set(1.0f)));
+  const V d = hn::Mul(hn::Mul(dy, hn::Add(within(up, limit), set(1.0f))), slope);
+  return hn::IfThenZeroElse(hn::Gt(gate, limit), d);
+}
+HWY_INLINE V swish_clamped_dup(V dy, V gate, V up, V limit) {
+  const V g = at_most(gate, limit);
+  return hn::IfThenZeroElse(hn::Gt(hn::Abs(up), limit), hn::Mul(dy, hn::Mul(g, sigmoid(steep(g)))));
+}
+
 template <class T>
 void map_typed(Map map, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
                float factor) {
@@ -31,6 +50,15 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
     for_each_several<kMany>(begin, end,
                             [&](auto t, int64_t i) { put(t, each(f, get(t, a + i), get(t, b + i)), y + i); });
   };
+  // Outputs dgate and dup.
+  const auto gated = [&](auto of_gate, auto of_up) {
+    for_each_vector(begin, end, [&](auto t, int64_t i) {
+      const V dy = get(t, a + i), gate = get(t, b + i), up = get(t, c + i);
+      const V dup = of_up(dy, gate, up);
+      if (y != nullptr) put(t, of_gate(dy, gate, up), y + i);
+      if (z != nullptr) put(t, dup, z + i);
+    });
+  };
   switch (map) {
 #define FUNCTION(name, ...)             \
   case Map::k_##name:                   \
@@ -39,15 +67,21 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
     return binary(CAIRN_FUNCTION(name##_grad));
 #define PLAIN(name, ...) FUNCTION(name)
 #include "runtime/base/elementwise.def"
-    case Map::kSwiglu:
-      return binary([](V gate, V up) { return hn::Mul(silu(gate), up); });
-    case Map::kSwigluGrad:
-      return for_each_vector(begin, end, [&](auto t, int64_t i) {
-        const V dy = get(t, a + i), gate = get(t, b + i), up = get(t, c + i);
-        const V dup = hn::Mul(dy, silu(gate));
-        if (y != nullptr) put(t, silu_grad(hn::Mul(dy, up), gate), y + i);
-        if (z != nullptr) put(t, dup, z + i);
-      });
+#define GLU(word, function)                                                                 \
+  case Map::kGlu_##word:                                                                    \
+    return binary([](V gate, V up) { return hn::Mul(function(gate), up); });                \
+  case Map::kGlu_##word##_grad:                                                             \
+    return gated([](V dy, V gate, V up) { return function##_grad(hn::Mul(dy, up), gate); }, \
+                 [](V dy, V gate, V) { return hn::Mul(dy, function(gate)); });
+#define GLU_LIMITED(word)                                                                          \
+  case Map::kGlu_##word:                                                                           \
+    return binary([factor](V gate, V up) { return word(gate, up, set(factor)); });                 \
+  case Map::kGlu_##word##_grad:                                                                    \
+    return gated([factor](V dy, V gate, V up) { return word##_dgate(dy, gate, up, set(factor)); }, \
+                 [factor](V dy, V gate, V up) { return word##_dup(dy, gate, up, set(factor)); });
+    CAIRN_GLUS(GLU, GLU_LIMITED)
+#undef GLU
+#undef GLU_LIMITED
     case Map::kAdd:
       return binary([](V p, V q) { return hn::Add(p, q); });
     case Map::kMul:

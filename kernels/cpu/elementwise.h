@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/base/glu.h"
 #include "runtime/base/tensor.h"
 
 namespace cairn::kernels::cpu {
@@ -10,14 +11,15 @@ enum class Map : uint8_t {
 #define FUNCTION(name, ...) k_##name, k_##name##_grad,
 #define PLAIN(name, ...) k_##name, k_##name##_grad,
 #include "runtime/base/elementwise.def"
-  kSwiglu,
-  kSwigluGrad,
-  kAdd,
+#define GLU(word, ...) kGlu_##word, kGlu_##word##_grad,
+  CAIRN_GLUS(GLU, GLU)
+#undef GLU
+      kAdd,
   kMul,
   kScale
 };
 
-// Elements [begin, end) of up to three inputs and two outputs of one type; factor for kScale.
+// Elements [begin, end) of up to three inputs and two outputs of one type; factor: kScale's, or the limit of a glu.
 void map_elements(Map map, DType type, const void* const in[3], void* const out[2], int64_t begin,
                   int64_t end, float factor);
 // y = a (+ or *) b for one row of n elements; b may be float32 with a bfloat16 a.

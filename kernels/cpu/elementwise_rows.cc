@@ -35,6 +35,14 @@ constexpr Function kFunctions[] = {
 #include "runtime/base/elementwise.def"
 };
 
+// As kGlus.
+struct GluMaps {
+  Map map, gradient;
+};
+#define GLU(word, ...) {Map::kGlu_##word, Map::kGlu_##word##_grad},
+constexpr GluMaps kGluMaps[] = {CAIRN_GLUS(GLU, GLU)};
+#undef GLU
+
 // What the attribute names, else the op's first.
 const Function& function_of(const Signature& s, std::string_view op) {
   const std::string word = s.attrs != nullptr ? s.attrs->word("approximate") : "";
@@ -87,8 +95,14 @@ std::unique_ptr<Kernel> make_convert(const Signature& s, bool may_add) {
   }
 #include "runtime/base/elementwise.def"
 
-std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make_map(s, Map::kSwiglu); }
-std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) { return make_map(s, Map::kSwigluGrad); }
+std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make_map(s, Map::kGlu_silu); }
+std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) { return make_map(s, Map::kGlu_silu_grad); }
+std::unique_ptr<Kernel> make_glu(const Signature& s) {
+  return make_map(s, kGluMaps[glu_of(s.attrs)].map, static_cast<float>(glu_limit(s.attrs)));
+}
+std::unique_ptr<Kernel> make_glu_grad(const Signature& s) {
+  return make_map(s, kGluMaps[glu_of(s.attrs)].gradient, static_cast<float>(glu_limit(s.attrs)));
+}
 std::unique_ptr<Kernel> make_scale(const Signature& s) {
   return make_map(s, Map::kScale, static_cast<float>(s.attrs->real("factor", 1.0)));
 }

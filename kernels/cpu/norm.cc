@@ -135,6 +135,21 @@ namespace {
 HWY_EXPORT(norm_dispatch);
 HWY_EXPORT(norm_grad_dispatch);
 
+// What rows are multiplied by: gamma + offset, in `space`; gamma itself where there is no offset.
+struct Factors {
+  float offset;
+  int64_t columns;
+
+  explicit Factors(const Signature& s, int64_t of)
+      : offset(s.attrs != nullptr ? static_cast<float>(s.attrs->real("offset")) : 0.0f), columns(of) {}
+  int64_t bytes() const { return offset != 0 ? columns * 4 : 0; }
+  const float* operator()(const float* gamma, float* space) const {
+    if (offset == 0) return gamma;
+    for (int64_t i = 0; i < columns; ++i) space[i] = gamma[i] + offset;
+    return space;
+  }
+};
+
 std::unique_ptr<Kernel> make_norm(const Signature& s, bool centered) {
   if (!fast_float(s.in[0]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
   for (size_t i = 1; i < s.in.size(); ++i)
@@ -142,10 +157,11 @@ std::unique_ptr<Kernel> make_norm(const Signature& s, bool centered) {
   NormRows r{.columns = s.in[0].shape.last(), .type = s.in[0].dtype, .centered = centered};
   r.eps = static_cast<float>(s.attrs != nullptr ? s.attrs->real("eps", 1e-5) : 1e-5);
   const int64_t rows = s.in[0].shape.rows();
-  return make_kernel([r, rows](const Call& call) {
+  const Factors factors(s, r.columns);
+  const auto run = [r, rows, factors](const Call& call) {
     NormRows q = r;
     q.x = data_of(call.in, 0);
-    q.gamma = input<const float>(call, 1);
+    q.gamma = factors(input<const float>(call, 1), static_cast<float*>(call.workspace));
     q.beta = r.centered ? input<const float>(call, 2) : nullptr;
     q.y = data_of(call.out, 0);
     q.mean = r.centered ? output<float>(call, 1) : nullptr;
@@ -153,7 +169,8 @@ std::unique_ptr<Kernel> make_norm(const Signature& s, bool centered) {
     parallel_for(rows, row_grain(q.columns), [&](int64_t b, int64_t e, int) {
       CAIRN_DISPATCH(norm_dispatch)(q, b, e);
     });
-  });
+  };
+  return make_kernel(run, factors.bytes());
 }
 
 std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
@@ -168,12 +185,13 @@ std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
   const int64_t stride = align_up(r.columns * 4, kAlignment) / 4, both = 2 * stride;
   const bool blocks = sums_by_blocks(rows) && (s.has_out(1) || (centered && s.has_out(2)));
   const int64_t own = blocks ? 3 * both : both;
+  const Factors factors(s, r.columns);
   return make_kernel(
       [=](const Call& call) {
         NormGradRows q = r;
         q.dy = data_of(call.in, 0);
         q.x = data_of(call.in, 1);
-        q.gamma = input<const float>(call, 2);
+        q.gamma = factors(input<const float>(call, 2), static_cast<float*>(call.workspace) + threads * own);
         q.mean = r.centered ? input<const float>(call, 3) : nullptr;
         q.rstd = input<const float>(call, r.centered ? 4 : 3);
         q.da = data_of(call.in, da);
@@ -202,7 +220,7 @@ std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
           }
         }
       },
-      threads * own * 4);
+      threads * own * 4 + factors.bytes());
 }
 
 }  // namespace

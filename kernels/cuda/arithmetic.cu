@@ -16,6 +16,11 @@ struct Parameters {
   R p, q;
 };
 
+template <class R>
+__device__ __forceinline__ R square(R x) {
+  return x * x;
+}
+
 // Functions of up to three operands a, b and c, computed in float or double.
 #define FUNCTION(name, value)                                                                 \
   struct Op_##name {                                                                          \
@@ -44,6 +49,8 @@ FUNCTION(where, a != R(0) ? b : c)
 FUNCTION(where_grad, (b != R(0)) == (m.p == R(0)) ? a : R(0))
 FUNCTION(clamp, a<m.p ? m.p : a> m.q ? m.q : a)
 FUNCTION(clamp_grad, b<m.p || b> m.q ? R(0) : a)
+FUNCTION(softcap, m.p* static_cast<R>(tanh(a / m.p)))
+FUNCTION(softcap_grad, a*(R(1) - square(static_cast<R>(tanh(b / m.p)))))
 FUNCTION(pow, static_cast<R>(pow(a, m.p)))
 FUNCTION(pow_grad, m.p == R(0) ? R(0) : a * m.p * static_cast<R>(pow(b, m.p - R(1))))
 FUNCTION(scale, a* m.p)

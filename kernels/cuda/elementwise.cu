@@ -6,6 +6,7 @@
 #include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
 #include "runtime/base/broadcast.h"
+#include "runtime/base/glu.h"
 
 namespace cairn::kernels::cuda {
 namespace {
@@ -27,16 +28,50 @@ struct Swiglu {
   __device__ float operator()(float gate, float up) const { return gate * sigmoid(gate) * up; }
 };
 
-// dgate may lie on any input; either output may be left out.
-template <class T>
-__global__ void __launch_bounds__(kElementwiseThreads)
-    swiglu_grad(int64_t count, const T* dy, const T* gate, const T* up, T* dgate, T* dup) {
-  constexpr int kCount = kGroupOf<T>;
-  const auto gradients = [&](float& d, float& g, float u) {
+// From dy, gate and up: dup and dgate, in the place of dy and gate.
+struct SwigluGradients {
+  __device__ void operator()(float& d, float& g, float u) const {
     const float s = sigmoid(g), derivative = s * fmaf(g, 1.0f - s, 1.0f), for_up = d * (g * s);
     g = d * u * derivative;
     d = for_up;
-  };
+  }
+};
+
+template <class Function>
+struct Gated {
+  __device__ float operator()(float gate, float up) const { return Function{}(gate)*up; }
+};
+template <class Function, class Gradient>
+struct GatedGradients {
+  __device__ void operator()(float& d, float& g, float u) const {
+    const float for_up = d * Function{}(g);
+    g = Gradient{}(d * u, g);
+    d = for_up;
+  }
+};
+
+struct SwishClamped {
+  static constexpr float kSlope = static_cast<float>(kSwishSlope);
+  float limit;
+  __device__ float least(float x) const { return x > limit ? limit : x; }
+  __device__ float within(float x) const { return x < -limit ? -limit : least(x); }
+  __device__ float operator()(float gate, float up) const {
+    const float g = least(gate);
+    return g * sigmoid(kSlope * g) * (within(up) + 1.0f);
+  }
+  __device__ void operator()(float& d, float& gate, float up) const {
+    const float g = least(gate), s = sigmoid(kSlope * g);
+    const float for_up = up > limit || up < -limit ? 0.0f : d * (g * s);
+    gate = gate > limit ? 0.0f : d * (within(up) + 1.0f) * (s * fmaf(kSlope * g, 1.0f - s, 1.0f));
+    d = for_up;
+  }
+};
+
+// dgate may lie on any input; either output may be left out.
+template <class T, class F>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    gated_grad(F gradients, int64_t count, const T* dy, const T* gate, const T* up, T* dgate, T* dup) {
+  constexpr int kCount = kGroupOf<T>;
   const int64_t groups = count / kCount, first = elementwise_first();
   for (int v = 0; v < kElementwiseGroups; ++v) {
     const int64_t g = first + v * kElementwiseThreads, i = g * kCount;
@@ -119,6 +154,38 @@ std::unique_ptr<Kernel> make_binary(const Signature& s, F f) {
   });
 }
 
+// The gradients of a gated unit.
+template <class F>
+std::unique_ptr<Kernel> make_gated(const Signature& s, F f) {
+  if (!uniform(s)) return nullptr;
+  return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
+    using T = decltype(zero);
+    return make_kernel([=](const Call& call) {
+      launch(stream_of(call), gated_grad<T, F>, elementwise_size(count / kGroupOf<T>), f, count,
+             input<const T>(call, 0), input<const T>(call, 1), input<const T>(call, 2), output<T>(call, 0),
+             output<T>(call, 1));
+    });
+  });
+}
+
+// Calls use(function, gradients) with those of the unit that glu's attributes name.
+template <class Use>
+std::unique_ptr<Kernel> with_glu(const Signature& s, const Use& use) {
+  const GluRow& row = kGlus[glu_of(s.attrs)];
+  if (row.limited) {
+    const SwishClamped f{static_cast<float>(glu_limit(s.attrs))};
+    return use(f, f);
+  }
+#define GLU(word_, function) \
+  if (row.word == #word_)    \
+    return use(Gated<Function_##function>{}, GatedGradients<Function_##function, Gradient_##function>{});
+#define GLU_LIMITED(word_)
+  CAIRN_GLUS(GLU, GLU_LIMITED)
+#undef GLU
+#undef GLU_LIMITED
+  return nullptr;
+}
+
 // The dtypes of a (and y) and b.
 template <class A, class B, class F>
 std::unique_ptr<Kernel> make_combined(F f, int64_t count, int64_t row) {
@@ -191,16 +258,13 @@ std::unique_ptr<Kernel> make_scale(const Signature& s) {
 std::unique_ptr<Kernel> make_add(const Signature& s) { return make_combine(s, Sum{}); }
 std::unique_ptr<Kernel> make_mul(const Signature& s) { return make_combine(s, Product{}); }
 
-std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) {
-  if (!uniform(s)) return nullptr;
-  return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
-    using T = decltype(zero);
-    return make_kernel([=](const Call& call) {
-      launch(stream_of(call), swiglu_grad<T>, elementwise_size(count / kGroupOf<T>), count,
-             input<const T>(call, 0), input<const T>(call, 1), input<const T>(call, 2), output<T>(call, 0),
-             output<T>(call, 1));
-    });
-  });
+std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) { return make_gated(s, SwigluGradients{}); }
+
+std::unique_ptr<Kernel> make_glu(const Signature& s) {
+  return with_glu(s, [&](auto f, auto) { return make_binary(s, f); });
+}
+std::unique_ptr<Kernel> make_glu_grad(const Signature& s) {
+  return with_glu(s, [&](auto, auto f) { return make_gated(s, f); });
 }
 
 std::unique_ptr<Kernel> make_cast(const Signature& s) {

@@ -12,6 +12,7 @@ constexpr int kThreads = 256;
 struct Extras {
   const float *gamma, *beta;
   float *mean, *rstd;
+  float offset = 0;  // added to gamma
 };
 
 // The row is kept in registers in its own format. Elements of 16 bits need half as many registers, so that more warps can run
@@ -60,6 +61,8 @@ __global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     const int at = i * place.lanes + place.lane;
     float gamma[kCount], beta[kCount];
     load_floats(extras.gamma, at * kCount, 1.0f, gamma);
+    if (extras.offset != 0)
+      for (int j = 0; j < kCount; ++j) gamma[j] += extras.offset;
     load_floats(extras.beta, at * kCount, 0.0f, beta);
     Group<kCount> v = read<kCount>(held[i].at);
     for (int j = 0; j < kCount; ++j) v.at[j] = (v.at[j] - mean) * rstd * gamma[j] + beta[j];
@@ -92,7 +95,8 @@ __global__ void __launch_bounds__(kThreads)
   }
   for (int64_t i = threadIdx.x; i < columns; i += kThreads) {
     const float h = (load(x + i) - mean) * rstd;
-    store(y + i, h * (extras.gamma != nullptr ? extras.gamma[i] : 1.0f) +
+    const float gamma = extras.gamma != nullptr ? extras.gamma[i] : 1.0f;
+    store(y + i, h * (extras.offset != 0 ? gamma + extras.offset : gamma) +
                      (extras.beta != nullptr ? extras.beta[i] : 0.0f));
   }
 }
@@ -106,9 +110,11 @@ std::unique_ptr<Kernel> make_norm(const Signature& s) {
     if (s.has_out(i) && !plain_f32(s.out[i])) return nullptr;
   const int64_t rows = s.in[0].shape.rows(), columns = s.in[0].shape.last();
   const auto eps = static_cast<float>(s.attrs != nullptr ? s.attrs->real("eps", 1e-5) : 1e-5);
-  const auto extras = [](const Call& call) {
+  const auto offset = static_cast<float>(s.attrs != nullptr ? s.attrs->real("offset") : 0);
+  const auto extras = [offset](const Call& call) {
     return Extras{input<const float>(call, 1), kCentered ? input<const float>(call, 2) : nullptr,
-                  kCentered ? output<float>(call, 1) : nullptr, output<float>(call, kCentered ? 2 : 1)};
+                  kCentered ? output<float>(call, 1) : nullptr, output<float>(call, kCentered ? 2 : 1),
+                  offset};
   };
   return with_float(s.in[0].dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -17,6 +17,12 @@ constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 struct Operands {
   const float *gamma, *mean, *rstd;  // gamma: nullptr for 1; mean: nullptr for rmsnorm
   float* partial;                    // [blocks][2][columns]: dgamma, dbeta; nullptr: not wanted
+  float offset = 0;                  // added to gamma
+
+  __device__ __forceinline__ float factor(int64_t i) const {
+    const float own = gamma != nullptr ? gamma[i] : 1.0f;
+    return offset != 0 ? own + offset : own;
+  }
 };
 
 // ---- rows by vectors: a team of warps takes a few rows at a time, a thread the same columns of all of them
@@ -130,6 +136,8 @@ __global__ void __launch_bounds__(Team<kVectors>::kThreads, kVectors == 1 ? 3 : 
   float gamma[kVectors][kCount], dgamma[kVectors][kCount], dbeta[kVectors][kCount];
   for (int i = 0; i < kVectors; ++i) {
     load_floats(inside(i) ? o.gamma : nullptr, (i * team_size + place) * kCount, 1.0f, gamma[i]);
+    if (o.offset != 0)
+      for (int j = 0; j < kCount; ++j) gamma[i][j] += o.offset;
     for (int j = 0; j < kCount; ++j) dgamma[i][j] = dbeta[i][j] = 0;
   }
   const float share = 1.0f / static_cast<float>(columns);
@@ -241,7 +249,7 @@ __global__ void __launch_bounds__(kThreads) norm_grad_any(const T* dy_rows, cons
   const float mean = kCentered ? o.mean[blockIdx.x] : 0.0f, rstd = o.rstd[blockIdx.x];
   float g_sum = 0, gh_sum = 0;
   for (int64_t i = threadIdx.x; i < columns; i += kThreads) {
-    const float g = load(dy + i) * (o.gamma != nullptr ? o.gamma[i] : 1.0f);
+    const float g = load(dy + i) * o.factor(i);
     g_sum += g;
     gh_sum += g * ((load(x + i) - mean) * rstd);
   }
@@ -249,7 +257,7 @@ __global__ void __launch_bounds__(kThreads) norm_grad_any(const T* dy_rows, cons
   const auto n = static_cast<float>(columns);
   const float g_mean = kCentered ? sums.x / n : 0.0f, gh_mean = sums.y / n;
   for (int64_t i = threadIdx.x; i < columns; i += kThreads) {
-    const float g = load(dy + i) * (o.gamma != nullptr ? o.gamma[i] : 1.0f), h = (load(x + i) - mean) * rstd;
+    const float g = load(dy + i) * o.factor(i), h = (load(x + i) - mean) * rstd;
     const float more = da_rows != nullptr ? load(da_rows + first + i) : 0.0f;
     store(dx_rows + first + i, rstd * (g - g_mean - h * gh_mean) + more);
   }
@@ -333,6 +341,7 @@ std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
     rows_per_part = (rows + parts - 1) / parts;
     parts = (rows + rows_per_part - 1) / rows_per_part;
   }
+  const auto offset = static_cast<float>(s.attrs != nullptr ? s.attrs->real("offset") : 0);
   Workspace space;
   const int64_t partial_at = sums ? space.add(parts * 2 * columns * 4) : 0;
   return make_kernel(
@@ -340,7 +349,7 @@ std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
         const cudaStream_t stream = stream_of(call);
         float* partial = sums ? Workspace::at<float>(call, partial_at) : nullptr;
         const Operands o{input<const float>(call, 2), kCentered ? input<const float>(call, 3) : nullptr,
-                         input<const float>(call, kCentered ? 4 : 3), partial};
+                         input<const float>(call, kCentered ? 4 : 3), partial, offset};
         const T *dy = input<const T>(call, 0), *x = input<const T>(call, 1),
                 *da = input<const T>(call, kAdded);
         T* dx = output<T>(call, 0);

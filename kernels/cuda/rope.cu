@@ -1,8 +1,10 @@
 // Rotary positions. A block works out the angles of a few positions once and turns with them all heads of the
-// sequences that are its share.
+// sequences that are its share. Where positions or frequencies are given, or pairs lie otherwise, a block has a row.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numbers>
+#include <vector>
 
 #include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
@@ -71,6 +73,80 @@ __global__ void __launch_bounds__(kThreads) rope(Shares s, const T* __restrict__
   }
 }
 
+constexpr int64_t kMostPairs = 1024;
+struct Frequencies {
+  double at[kMostPairs];  // in units of pi
+};
+
+// Of a row's heads, which have `dim` columns, 2 half of which turn.
+struct Row {
+  int64_t length;
+  int heads, dim, half;
+  bool interleaved;
+  float factor, direction;
+};
+
+template <int kCount, class T>
+__global__ void __launch_bounds__(kThreads)
+    rope_rows(CAIRN_TABLE(Frequencies, frequencies), Row s, const int32_t* positions, const T* x, T* y) {
+  CAIRN_DYNAMIC_SHARED(float, cosines);  // [half], then as many sines
+  float* const sines = cosines + s.half;
+  const int64_t row = blockIdx.x, base = row * s.heads * s.dim;
+  const auto position = static_cast<double>(positions != nullptr ? positions[row] : row % s.length);
+  for (int i = static_cast<int>(threadIdx.x); i < s.half; i += kThreads) {
+    const double angle = position * frequencies.at[i];
+    float sine, cosine;
+    sine_cosine(static_cast<float>(angle - 2 * rint(angle / 2)), &sine, &cosine);
+    cosines[i] = s.factor * cosine;
+    sines[i] = s.factor * s.direction * sine;
+  }
+  __syncthreads();
+  const int groups = s.half / kCount, pairs = s.heads * groups;
+  for (int item = static_cast<int>(threadIdx.x); item < pairs; item += kThreads) {
+    const int i = item % groups * kCount;
+    const int64_t head = base + static_cast<int64_t>(item / groups) * s.dim;
+    const int64_t low = head + (s.interleaved ? 2 * i : i), high = low + (s.interleaved ? 1 : s.half);
+    Group<kCount> left = read<kCount>(x + low), right = read<kCount>(x + high);
+    for (int e = 0; e < kCount; ++e) {
+      const float l = left.at[e], r = right.at[e];
+      left.at[e] = l * cosines[i + e] - r * sines[i + e];
+      right.at[e] = r * cosines[i + e] + l * sines[i + e];
+    }
+    write(y + low, left);
+    write(y + high, right);
+  }
+  const int rest = s.dim - 2 * s.half;
+  for (int item = static_cast<int>(threadIdx.x); item < s.heads * rest; item += kThreads) {
+    const int64_t at = base + static_cast<int64_t>(item / rest) * s.dim + 2 * s.half + item % rest;
+    store(y + at, load(x + at));
+  }
+}
+
+// For what `rope` is not made for.
+std::unique_ptr<Kernel> make_rows(const Signature& s, const Row& row) {
+  std::vector<double> given = s.attrs->reals("frequencies");
+  if (row.half > kMostPairs) return nullptr;
+  const double base = s.attrs->real("base", 10000.0);
+  if (given.empty())
+    for (int i = 0; i < row.half; ++i)
+      given.push_back(std::pow(base, -static_cast<double>(i) / static_cast<double>(row.half)));
+  auto frequencies = std::make_shared<Frequencies>();
+  for (size_t i = 0; i < given.size(); ++i) frequencies->at[i] = given[i] / std::numbers::pi;
+  const LaunchSize size{.blocks = s.in[0].shape.rows(), .threads = kThreads, .shared_bytes = 8 * row.half};
+  return with_float(s.in[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto make = [&]<int kCount>(std::integral_constant<int, kCount>) {
+      return make_kernel([=](const Call& call) {
+        launch(stream_of(call), rope_rows<kCount, T>, size, *frequencies, row, input<const int32_t>(call, 1),
+               input<const T>(call, 0), output<T>(call, 0));
+      });
+    };
+    const bool vectors = !row.interleaved && row.half % kGroupOf<T> == 0 && row.dim % kGroupOf<T> == 0;
+    return vectors ? make(std::integral_constant<int, kGroupOf<T>>{})
+                   : make(std::integral_constant<int, 1>{});
+  });
+}
+
 template <int kCount, class T>
 std::unique_ptr<Kernel> make_typed(const Shares& shares) {
   const int64_t bytes = 2 * shares.positions * shares.half * 4;
@@ -90,6 +166,16 @@ std::unique_ptr<Kernel> make_rope(const Signature& s) {
   if (!fast_float(s.in[0]) || s.out[0] != s.in[0] || s.in[0].shape.rank < 2) return nullptr;
   const Shape& shape = s.in[0].shape;
   const int64_t heads = s.attrs->integer("heads"), dim = shape.last() / heads, length = shape[-2];
+  const int64_t columns = s.attrs->integer("columns", dim);
+  const Row row{.length = length,
+                .heads = static_cast<int>(heads),
+                .dim = static_cast<int>(dim),
+                .half = static_cast<int>(columns / 2),
+                .interleaved = s.attrs->integer("interleaved") != 0,
+                .factor = static_cast<float>(s.attrs->real("factor", 1)),
+                .direction = s.attrs->integer("inverse") != 0 ? -1.0f : 1.0f};
+  if (columns != dim || row.interleaved || row.factor != 1 || s.has_in(1) || s.attrs->has("frequencies"))
+    return make_rows(s, row);
   if (dim % 2 != 0) return nullptr;
   Shares shares{.batch = shape.elements() / (length * shape.last()),
                 .length = length,

@@ -34,6 +34,8 @@ FUNCTION(where, a != 0 ? b : c)
 FUNCTION(where_grad, (b != 0) == (m.p == 0) ? a : 0)
 FUNCTION(clamp, a<m.p ? m.p : a> m.q ? m.q : a)
 FUNCTION(clamp_grad, b<m.p || b> m.q ? 0 : a)
+FUNCTION(softcap, m.p* std::tanh(a / m.p))
+FUNCTION(softcap_grad, a*(1 - std::tanh(b / m.p) * std::tanh(b / m.p)))
 FUNCTION(pow, std::pow(a, m.p))
 FUNCTION(pow_grad, m.p == 0 ? 0 : a * m.p * std::pow(b, m.p - 1))
 #pragma GCC diagnostic pop

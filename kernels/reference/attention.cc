@@ -1,5 +1,4 @@
-// attention (Vaswani et al., 2017; grouped heads: Ainslie et al., 2023), its gradient, and rope (Su et al.,
-// 2021).
+// attention (Vaswani et al., 2017; grouped heads: Ainslie et al., 2023) and its gradient.
 #include <limits>
 
 #include "kernels/reference/common.h"
@@ -134,42 +133,11 @@ class AttentionGrad : public Kernel {
   Layout l_;
 };
 
-template <class T>
-class Rope : public Kernel {
- public:
-  explicit Rope(const Signature& s)
-      : time_(s.in[0].shape[1]),
-        heads_(s.attrs->integer("heads")),
-        dim_(s.in[0].shape.last() / heads_),
-        base_(s.attrs->real("base", 10000.0)),
-        direction_(s.attrs->integer("inverse") ? -1.0 : 1.0) {}
-  void run(const Call& c) const override {
-    const int64_t rows = c.in[0].desc.shape.rows(), half = dim_ / 2;
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t i = 0; i < half; ++i) {
-        const double angle = static_cast<double>(r % time_) *
-                             std::pow(base_, -2.0 * static_cast<double>(i) / static_cast<double>(dim_));
-        const double cosine = std::cos(angle), sine = direction_ * std::sin(angle);
-        for (int64_t h = 0; h < heads_; ++h) {
-          const int64_t low = (r * heads_ + h) * dim_ + i, high = low + half;
-          const double a = load(c.in[0].as<T>()[low]), b = load(c.in[0].as<T>()[high]);
-          c.out[0].as<T>()[low] = store<T>(a * cosine - b * sine);
-          c.out[0].as<T>()[high] = store<T>(a * sine + b * cosine);
-        }
-      }
-  }
-
- private:
-  int64_t time_, heads_, dim_;
-  double base_, direction_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_attention(const Signature& s) { return make<Attention>(s, "TTT", "TP"); }
 std::unique_ptr<Kernel> make_attention_grad(const Signature& s) {
   return make<AttentionGrad>(s, "TTTTTP", "TTT");
 }
-std::unique_ptr<Kernel> make_rope(const Signature& s) { return make<Rope>(s, "T", "T"); }
 
 }  // namespace cairn::kernels::reference

@@ -68,6 +68,21 @@ class Weight {
   const T* own_ = nullptr;
 };
 
+// What the fused losses make of a product of x and a weight's row: a logit, and its derivative by the product.
+class Logits {
+ public:
+  explicit Logits(const Attrs& attrs) : scale_(attrs.real("scale", 1)), cap_(attrs.real("softcap")) {}
+  double of(double product) const {
+    return cap_ > 0 ? cap_ * std::tanh(scale_ * product / cap_) : scale_ * product;
+  }
+  double slope(double logit) const {
+    return cap_ > 0 ? scale_ * (1 - logit / cap_ * (logit / cap_)) : scale_;
+  }
+
+ private:
+  double scale_, cap_;
+};
+
 // Writes output i of a call, or adds to it.
 template <class T>
 void put(const Call& call, size_t output, int64_t i, double v) {

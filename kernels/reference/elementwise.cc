@@ -4,6 +4,7 @@
 #include "kernels/reference/activations.h"
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
+#include "runtime/base/glu.h"
 
 namespace cairn::kernels::reference {
 namespace {
@@ -74,6 +75,76 @@ class SwigluGrad : public Kernel {
       if (c.out.size() > 1 && c.out[1]) c.out[1].as<T>()[i] = store<T>(dy * silu(gate));
     }
   }
+};
+
+// y, dgate and dup of a unit by its gate, up and dy.
+struct GatedValue {
+  double y, dgate, dup;
+};
+GatedValue gated(double (*f)(double), double (*f_grad)(double, double), double dy, double gate, double up) {
+  return {f(gate) * up, f_grad(dy * up, gate), dy * f(gate)};
+}
+GatedValue swish_clamped(double limit, double dy, double gate, double up) {
+  const double g = gate > limit ? limit : gate, u = up > limit ? limit : up < -limit ? -limit : up;
+  const double s = sigmoid(kSwishSlope * g);
+  const double slope = s + kSwishSlope * g * s * (1 - s);
+  return {(u + 1) * g * s, gate > limit ? 0 : dy * (u + 1) * slope, u != up && up == up ? 0 : dy * g * s};
+}
+
+// As kGlus: a function of the gate and its derivative, or one of gate and up that is limited.
+struct GluFunctions {
+  double (*f)(double);
+  double (*f_grad)(double, double);
+  GatedValue (*limited)(double limit, double dy, double gate, double up);
+};
+#define GLU(word, function) {function, function##_grad, nullptr},
+#define GLU_LIMITED(word) {nullptr, nullptr, word},
+constexpr GluFunctions kGluFunctions[] = {CAIRN_GLUS(GLU, GLU_LIMITED)};
+#undef GLU
+#undef GLU_LIMITED
+
+class GluFunction {
+ public:
+  explicit GluFunction(const Signature& s)
+      : row_(kGluFunctions[glu_of(s.attrs)]), limit_(glu_limit(s.attrs)) {}
+  GatedValue operator()(double dy, double gate, double up) const {
+    return row_.f != nullptr ? gated(row_.f, row_.f_grad, dy, gate, up) : row_.limited(limit_, dy, gate, up);
+  }
+
+ private:
+  const GluFunctions row_;
+  const double limit_;
+};
+
+template <class T>
+class Glu : public Kernel {
+ public:
+  explicit Glu(const Signature& s) : f_(s) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.out[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i)
+      c.out[0].as<T>()[i] = store<T>(f_(0, load(c.in[0].as<T>()[i]), load(c.in[1].as<T>()[i])).y);
+  }
+
+ private:
+  GluFunction f_;
+};
+
+template <class T>
+class GluGrad : public Kernel {
+ public:
+  explicit GluGrad(const Signature& s) : f_(s) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.in[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i) {
+      const GatedValue v = f_(load(c.in[0].as<T>()[i]), load(c.in[1].as<T>()[i]), load(c.in[2].as<T>()[i]));
+      if (c.out[0]) c.out[0].as<T>()[i] = store<T>(v.dgate);
+      if (c.out.size() > 1 && c.out[1]) c.out[1].as<T>()[i] = store<T>(v.dup);
+    }
+  }
+
+ private:
+  GluFunction f_;
 };
 
 template <class T>
@@ -160,6 +231,8 @@ class SoftmaxGrad : public Kernel {
 
 std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make<Swiglu>(s, "TT", "T"); }
 std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) { return make<SwigluGrad>(s, "TTT", "TT"); }
+std::unique_ptr<Kernel> make_glu(const Signature& s) { return make<Glu>(s, "TT", "T"); }
+std::unique_ptr<Kernel> make_glu_grad(const Signature& s) { return make<GluGrad>(s, "TTT", "TT"); }
 std::unique_ptr<Kernel> make_scale(const Signature& s) { return make<Scale>(s, "T", "T"); }
 std::unique_ptr<Kernel> make_dropout(const Signature& s) { return make<Dropout>(s, "T", "T"); }
 std::unique_ptr<Kernel> make_softmax(const Signature& s) { return make<Softmax>(s, "T", "T"); }

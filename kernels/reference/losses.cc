@@ -153,7 +153,8 @@ class LinearCrossEntropyOf : public Kernel {
         n_(s.in[1].shape[0]),
         k_(s.in[1].shape[1]),
         ignore_(s.attrs->integer("ignore_index", -100)),
-        smoothing_(s.attrs->real("smoothing")) {}
+        smoothing_(s.attrs->real("smoothing")),
+        logits_(*s.attrs) {}
   int64_t workspace_bytes() const override { return (n_ + k_ + rows_) * 8; }
   void run(const Call& c) const override {
     auto* logits = static_cast<double*>(c.workspace);
@@ -177,7 +178,7 @@ class LinearCrossEntropyOf : public Kernel {
       std::fill_n(sum, k_, 0.0);
       if (row.weight != 0)
         for (int64_t v = 0; v < n_; ++v) {
-          const double g = row.gradient(v, logits[v]);
+          const double g = logits_.slope(logits[v]) * row.gradient(v, logits[v]);
           for (int64_t k = 0; k < k_; ++k) sum[k] += g * w[v * k_ + k];
         }
       for (int64_t k = 0; k < k_; ++k) dx[r * k_ + k] = store<T>(sum[k]);
@@ -196,7 +197,7 @@ class LinearCrossEntropyOf : public Kernel {
     const T* x = c.in[0].as<T>() + r * k_;
     double dot = 0;
     for (int64_t k = 0; k < k_; ++k) dot += load(x[k]) * w[v * k_ + k];
-    return dot;
+    return logits_.of(dot);
   }
 
   void weight_gradient(const Call& c, double* sum, const double* lse) const {
@@ -208,7 +209,7 @@ class LinearCrossEntropyOf : public Kernel {
         Row row = targets.row(r);
         if (row.weight == 0) continue;
         row.lse = row.error = lse[r];
-        const double g = row.gradient(v, logit(c, w, r, v));
+        const double z = logit(c, w, r, v), g = logits_.slope(z) * row.gradient(v, z);
         for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(c.in[0].as<T>()[r * k_ + k]);
       }
       for (int64_t k = 0; k < k_; ++k) put<Wide<T>>(c, 3, v * k_ + k, sum[k]);
@@ -217,6 +218,7 @@ class LinearCrossEntropyOf : public Kernel {
 
   int64_t rows_, n_, k_, ignore_;
   double smoothing_;
+  Logits logits_;
 };
 template <class T>
 using LinearCrossEntropy = LinearCrossEntropyOf<T, false>;

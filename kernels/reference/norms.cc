@@ -89,7 +89,10 @@ template <class T>
 class RmsNorm : public Kernel {
  public:
   explicit RmsNorm(const Signature& s)
-      : rows_(s.in[0].shape.rows()), n_(s.in[0].shape.last()), eps_(s.attrs->real("eps", 1e-5)) {}
+      : rows_(s.in[0].shape.rows()),
+        n_(s.in[0].shape.last()),
+        eps_(s.attrs->real("eps", 1e-5)),
+        offset_(s.attrs->real("offset")) {}
   void run(const Call& c) const override {
     using P = Wide<T>;
     const P* gamma = c.in.size() > 1 ? c.in[1].as<P>() : nullptr;
@@ -99,21 +102,22 @@ class RmsNorm : public Kernel {
       for (int64_t i = 0; i < n_; ++i) square += load(x[i]) * load(x[i]);
       const double rstd = 1.0 / std::sqrt(square / static_cast<double>(n_) + eps_);
       for (int64_t i = 0; i < n_; ++i)
-        c.out[0].as<T>()[r * n_ + i] = store<T>(load(x[i]) * rstd * (gamma ? load(gamma[i]) : 1.0));
+        c.out[0].as<T>()[r * n_ + i] = store<T>(load(x[i]) * rstd * (gamma ? load(gamma[i]) + offset_ : 1.0));
       if (c.out.size() > 1 && c.out[1]) c.out[1].as<P>()[r] = store<P>(rstd);
     }
   }
 
  private:
   int64_t rows_, n_;
-  double eps_;
+  double eps_, offset_;
 };
 
 // h = x * rstd, g = dy * gamma: dx = rstd * (g - h * mean(g h)) + da.
 template <class T>
 class RmsNormGrad : public Kernel {
  public:
-  explicit RmsNormGrad(const Signature& s) : rows_(s.in[1].shape.rows()), n_(s.in[1].shape.last()) {}
+  explicit RmsNormGrad(const Signature& s)
+      : rows_(s.in[1].shape.rows()), n_(s.in[1].shape.last()), offset_(s.attrs->real("offset")) {}
   int64_t workspace_bytes() const override { return n_ * 8; }
   void run(const Call& c) const override {
     using P = Wide<T>;
@@ -121,7 +125,7 @@ class RmsNormGrad : public Kernel {
     const T* da = c.in.size() > 4 ? c.in[4].as<T>() : nullptr;
     auto* dgamma = static_cast<double*>(c.workspace);
     std::fill_n(dgamma, n_, 0.0);
-    const auto scale = [&](int64_t i) { return gamma ? load(gamma[i]) : 1.0; };
+    const auto scale = [&](int64_t i) { return gamma ? load(gamma[i]) + offset_ : 1.0; };
     for (int64_t r = 0; r < rows_; ++r) {
       const T* dy = c.in[0].as<T>() + r * n_;
       const T* x = c.in[1].as<T>() + r * n_;
@@ -146,6 +150,7 @@ class RmsNormGrad : public Kernel {
 
  private:
   int64_t rows_, n_;
+  double offset_;
 };
 
 }  // namespace

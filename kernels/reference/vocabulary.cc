@@ -57,6 +57,7 @@ class EmbeddingPartGrad : public Kernel {
 template <class T>
 struct Part {
   int64_t rows, n, k, first, vocab, ignore;
+  Logits logits;
 
   explicit Part(const Signature& s)
       : rows(s.in[0].shape.rows()),
@@ -64,11 +65,12 @@ struct Part {
         k(s.in[1].shape[1]),
         first(s.attrs->integer("first")),
         vocab(s.attrs->integer("vocab")),
-        ignore(s.attrs->integer("ignore_index", -100)) {}
+        ignore(s.attrs->integer("ignore_index", -100)),
+        logits(*s.attrs) {}
   double logit(const Call& c, const Weight<T>& w, int64_t r, int64_t v) const {
     double dot = 0;
     for (int64_t i = 0; i < k; ++i) dot += load(c.in[0].as<T>()[r * k + i]) * w[v * k + i];
-    return dot;
+    return logits.of(dot);
   }
 };
 
@@ -181,8 +183,8 @@ class PartGrad : public Kernel {
     if (weight == 0) return 0;
     if (target < 0 || target >= p_.vocab) return kNaN;
     const double scale = present(c.in, 6) ? at(c.in[6], 0) : 1;
-    const double p = std::exp(p_.logit(c, w, r, v) - at(c.in[4], r * kSeen)) / at(c.in[5], r);
-    return scale * weight * (p - (p_.first + v == target ? 1.0 : 0.0));
+    const double logit = p_.logit(c, w, r, v), p = std::exp(logit - at(c.in[4], r * kSeen)) / at(c.in[5], r);
+    return scale * weight * p_.logits.slope(logit) * (p - (p_.first + v == target ? 1.0 : 0.0));
   }
 
   Part<T> p_;

@@ -12,7 +12,7 @@
 
 namespace cairn {
 
-using AttrValue = std::variant<int64_t, double, std::string, std::vector<int64_t>>;
+using AttrValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
 
 class Attrs {
  public:
@@ -33,7 +33,7 @@ class Attrs {
       }
     items_.emplace_back(std::move(name), std::move(value));
   }
-  // Typed reads with a default. An integer is accepted where a real number is wanted.
+  // Typed reads with a default. Integers are accepted where real numbers are wanted.
   int64_t integer(std::string_view name, int64_t otherwise = 0) const { return get(name, otherwise); }
   double real(std::string_view name, double otherwise = 0) const {
     if (const AttrValue* v = find(name))
@@ -45,6 +45,11 @@ class Attrs {
   }
   std::vector<int64_t> list(std::string_view name, std::vector<int64_t> otherwise = {}) const {
     return get(name, std::move(otherwise));
+  }
+  std::vector<double> reals(std::string_view name) const {
+    if (const AttrValue* v = find(name))
+      if (const auto* list = std::get_if<std::vector<int64_t>>(v)) return {list->begin(), list->end()};
+    return get(name, std::vector<double>());
   }
   const auto& items() const { return items_; }
   bool operator==(const Attrs&) const = default;

@@ -28,6 +28,8 @@ struct AttrText {
   void operator()(const std::vector<int64_t>& list) const {
     for (size_t i = 0; i < list.size(); ++i) out += cat(i == 0 ? "" : " ", list[i]);
   }
+  // What real numbers they are does not change the time.
+  void operator()(const std::vector<double>& list) const { out += cat(list.size(), " reals"); }
   template <class T>
   void operator()(const T& value) const {
     append_text(out, value);

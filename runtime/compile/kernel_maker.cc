@@ -23,6 +23,9 @@ struct AttrKey {
   }
   // Exact, as rates that differ in the last bit are different kernels.
   void operator()(double v) const { append_text(out, __builtin_bit_cast(uint64_t, v)); }
+  void operator()(const std::vector<double>& list) const {
+    for (double v : list) out += cat(__builtin_bit_cast(uint64_t, v), ',');
+  }
   template <class T>
   void operator()(const T& v) const {
     append_text(out, v);

@@ -94,6 +94,9 @@ struct AttrText {
     for (int64_t n : list) out += cat(n, ',');
   }
   void operator()(double real) const { append_text(out, __builtin_bit_cast(uint64_t, real)); }
+  void operator()(const std::vector<double>& list) const {
+    for (double real : list) out += cat(__builtin_bit_cast(uint64_t, real), ',');
+  }
   template <class T>
   void operator()(const T& value) const {
     append_text(out, value);

@@ -151,14 +151,15 @@ class Slicer {
     for (size_t k = 0; k < firsts_.size(); ++k) {
       const int32_t now = value(op, cat("seen", range(k)), {type, Shape{count, 4}});
       place(add(op, OpCode::k_linear_cross_entropy_max, cat("/max", range(k)),
-                {"ignore_index", "chunk", "accuracy"}, {x, weights_[k], targets, seen}, {now}),
+                {"ignore_index", "chunk", "accuracy", "scale", "softcap"}, {x, weights_[k], targets, seen},
+                {now}),
             k);
       seen = now;
     }
     for (size_t k = 0; k < firsts_.size(); ++k) {
       const int32_t total = value(op, cat("sum", range(k)), sums);
       const int32_t left = last(k) ? -1 : value(op, cat("open", range(k)), open);
-      place(add(op, OpCode::k_linear_cross_entropy_sum, cat("/sum", range(k)), {"chunk"},
+      place(add(op, OpCode::k_linear_cross_entropy_sum, cat("/sum", range(k)), {"chunk", "scale", "softcap"},
                 {x, weights_[k], seen, sum, rest}, {total, left}),
             k);
       sum = total;
@@ -182,7 +183,8 @@ class Slicer {
     int32_t before = -1;
     for (size_t k = 0; k < firsts_.size(); ++k) {
       const int32_t now = dx < 0 ? -1 : last(k) && !narrow ? dx : value(op, cat("dx", range(k)), wide);
-      JointOp& part = add(op, OpCode::k_linear_cross_entropy_part, range(k), {"ignore_index", "chunk"},
+      JointOp& part = add(op, OpCode::k_linear_cross_entropy_part, range(k),
+                          {"ignore_index", "chunk", "scale", "softcap"},
                           {h.x, weights_[k], h.targets, h.weights, h.seen, h.sum, h.scale, before},
                           {now, dw >= 0 ? gradients_[k] : -1});
       place(part, k);

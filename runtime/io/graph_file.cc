@@ -21,7 +21,9 @@ Offset<fb::Attr> encode_attr(FlatBufferBuilder& to, const std::string& name, con
   flatbuffers::Offset<flatbuffers::String> word;
   flatbuffers::Offset<flatbuffers::Vector<int64_t>> list;
   if (const auto* w = std::get_if<std::string>(&value)) word = to.CreateString(*w);
+  flatbuffers::Offset<flatbuffers::Vector<double>> reals;
   if (const auto* l = std::get_if<std::vector<int64_t>>(&value)) list = to.CreateVector(*l);
+  if (const auto* l = std::get_if<std::vector<double>>(&value)) reals = to.CreateVector(*l);
   fb::AttrBuilder attr(to);
   attr.add_name(key);
   attr.add_kind(static_cast<fb::AttrKind>(value.index()));
@@ -29,6 +31,7 @@ Offset<fb::Attr> encode_attr(FlatBufferBuilder& to, const std::string& name, con
   if (const auto* r = std::get_if<double>(&value)) attr.add_real(*r);
   if (!word.IsNull()) attr.add_word(word);
   if (!list.IsNull()) attr.add_list(list);
+  if (!reals.IsNull()) attr.add_reals(reals);
   return attr.Finish();
 }
 
@@ -42,6 +45,8 @@ AttrValue attr_value(const fb::Attr& attr, Budget& budget) {
       return text_of(attr.word(), budget);
     case fb::AttrKind::List:
       return list_of(attr.list(), budget);
+    case fb::AttrKind::Reals:
+      return list_of(attr.reals(), budget);
   }
   fail(Code::kCorruptFile, budget.what(), ": unknown kind of attribute ", static_cast<int>(attr.kind()));
 }

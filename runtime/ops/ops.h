@@ -94,7 +94,7 @@ struct Operand {
 
 struct AttrSchema {
   std::string_view name;
-  char type;  // i integer, f real, s word, l list of integers
+  char type;  // i integer, f real, s word, l list of integers, r list of real numbers
   bool required;
 };
 

@@ -118,10 +118,15 @@ test("a region ends where its body raises an error, and the graph goes on", func
   raises(function() gone:region("gone", function() gone:free() error("first") end) end, "first")
 end)
 
-test("lists of attributes are whole numbers", function()
+test("lists of attributes are of whole or of real numbers, as the op has it", function()
   local g = cairn.graph()
-  local x = g:input("x", { 4 })
-  raises(function() g:op("reshape", x, { shape = { 2, 2.5 } }) end, "graph_test.lua:", "'shape'", "2.5", "whole number")
+  local x = g:input("x", { 1, 2, 4 })
+  raises(function() g:op("reshape", x, { shape = { 2, 2.5 } }) end, "graph_test.lua:", "'shape'", "a list of integers")
+  raises(function() g:op("reshape", x, { shape = { 2, "2" } }) end, "graph_test.lua:", "shape", "number")
+  for _, frequencies in ipairs { { 1, 0.25 }, { 1, 0 } } do
+    equal(g:op("rope", x, { heads = 1, frequencies = frequencies }):shape()[3], 4)
+  end
+  raises(function() g:op("rope", x, { heads = 1, frequencies = { 1, 0 / 0 } }) end, "number 1", "nan", "finite")
 end)
 
 test("freezing ends building; a loss must be a scalar", function()

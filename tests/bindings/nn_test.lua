@@ -124,6 +124,56 @@ test("criterions count hits where they are asked to", function()
   equal(nn.attach(graph, nn.Linear(3, 3), nn.CrossEntropyCriterion(), { 5, 3 }).metrics, nil)
 end)
 
+-- By what the same numbers give without, and with the other ops: an offset is a weight, a cap is one of logits.
+test("norms with an offset, gated units and capped logits", function()
+  local function run(build, outputs)
+    local graph = assert(cairn.graph())
+    local made = { build(graph, nn.context(graph, true), graph:input("x", { 2, 4 })) }
+    for i = 1, outputs do graph:name(made[i], "y" .. i) end
+    assert(graph:freeze { outputs = made })
+    local session = assert(cairn.session(assert(cairn.plan(graph, assert(cairn.device("cpu", { threads = 1 }))))))
+    for i, info in ipairs(graph:parameters()) do
+      local w = {}
+      for k = 1, info.bytes / 4 do w[k] = math.sin(1.7 * k + i) end
+      assert(session:write(info.name, w))
+    end
+    assert(session:write("x", { 0.3, -1.2, 2.5, 0.7, -0.4, 1.1, 9, -3 }))
+    if graph:find("target") then assert(session:write("target", { 1, 2 })) end
+    assert(session:run())
+    local read = {}
+    for i = 1, outputs do read[i] = session:read("y" .. i) end
+    return read
+  end
+  local function near(a, b)
+    equal(#a, #b)
+    for i = 1, #a do harness.near(a[i], b[i], 1e-5, "number " .. i) end
+  end
+  local norm = run(function(_, context, x)
+    return nn.RMSNorm(4, 1e-6, 1):build(context, x)
+  end, 1)
+  near(norm[1], run(function(graph, context, x)
+    local w = graph:parameter("weight", { 4 })
+    local ones = context:op("exp", context:op("scale", w, { factor = 0 }))
+    return (context:op("rmsnorm", x, w + ones, { eps = 1e-6 }))
+  end, 1)[1])
+  local gates = run(function(_, context, x)
+    return nn.SwiGLU(4, 3):build(context, x)
+  end, 1)
+  near(gates[1], run(function(_, context, x) return nn.GLU(4, 3):build(context, x) end, 1)[1])
+  local capped = run(function(graph, context, x)
+    local target = graph:input("target", { 2 }, "i32")
+    local criterion = nn.LinearCrossEntropyCriterion(4, 5, nil, { scale = 0.5, softcap = 2 })
+    return (criterion:build(context, x, target))
+  end, 1)
+  near(capped[1], run(function(graph, context, x)
+    local target = graph:input("target", { 2 }, "i32")
+    local logits = nn.Sequential():add(nn.Linear(4, 5, false)):add(nn.MulConstant(0.5)):add(nn.SoftCap(2))
+    return (context:op("cross_entropy", logits:build(context, x), target))
+  end, 1)[1])
+  harness.raises(function() nn.SoftCap(0) end, "nn_test.lua:", "above 0")
+  harness.raises(function() nn.CrossEntropyCriterion { scale = 2 } end, "unknown option 'scale'", "accuracy, smoothing")
+end)
+
 test("modules are found and described", function()
   local net = nn.Sequential():add(nn.Block(8, 2)):add(nn.Linear(8, 2))
   equal(#net:findModules("Linear"), 7)

@@ -125,8 +125,8 @@ TEST_F(GraphTest, WrongAttributes) {
                  failure, {"gelu", "'aproximate'", "approximate"});
   expect_failure(op("gelu", {x}, {attr("approximate", CAIRN_ATTR_REAL)}), CAIRN_STATUS_INVALID_ARGUMENT,
                  failure, {"gelu", "'approximate'", "word"});
-  expect_failure(op("gelu", {x}, {attr("approximate", 4)}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"kind 4"});
+  expect_failure(op("gelu", {x}, {attr("approximate", 5)}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"kind 5"});
   expect_failure(op("gelu", {x}, {attr(nullptr, CAIRN_ATTR_WORD)}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"gelu"});
   expect_failure(op("gelu", {x}, {attr("approximate", 2), attr("approximate", 2)}),
@@ -137,8 +137,31 @@ TEST_F(GraphTest, WrongAttributes) {
   cairn_attr_t listless = attr("shape", CAIRN_ATTR_LIST);
   listless.list_count = 2;
   expect_failure(op("reshape", {x}, {listless}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"shape", "NULL"});
+  cairn_attr_t realless = attr("shape", CAIRN_ATTR_REALS);
+  expect_failure(op("reshape", {x}, {realless}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'shape'", "a list of integers"});
+  realless.list_count = 2;
+  expect_failure(op("reshape", {x}, {realless}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"shape", "NULL"});
   expect_failure(op("scale", {x}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"scale", "'factor'"});
   EXPECT_EQ(cairn_graph_value_count(graph.get()), 1u);
+}
+
+TEST_F(GraphTest, ListsOfRealNumbers) {
+  const auto x = graph.input("x", {1, 3, 4});
+  const double frequencies[] = {1, 0.25};
+  cairn_attr_t heads{}, list{};
+  heads.name = "heads";
+  heads.integer = 1;
+  list.name = "frequencies";
+  list.kind = CAIRN_ATTR_REALS;
+  list.reals = frequencies;
+  list.list_count = 2;
+  EXPECT_EQ(op("rope", {x}, {heads, list}), CAIRN_STATUS_OK);
+  const std::vector<double> as_vector = {1, 0.25};
+  EXPECT_EQ(graph.info(graph.op("rope", {x}, {{"heads", 1}, {"frequencies", as_vector}})).dims[2], 4);
+  list.list_count = 1;
+  expect_failure(op("rope", {x}, {heads, list}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"rope: frequencies is a list of 1: it must have 2 numbers"});
 }
 
 TEST_F(GraphTest, MoreOrFewerOutputsMayBeAskedFor) {

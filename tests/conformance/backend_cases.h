@@ -43,6 +43,7 @@ inline void add_backend_rows(std::vector<Case>& to) {
       const Operand x = T(shape), gamma = P({c}, 0.5, 1.5), beta = P({c});
       to.push_back({"layernorm", {x, gamma, beta}, {}});
       to.push_back({"rmsnorm", {x, gamma}, {}});
+      to.push_back({"rmsnorm", {x, beta}, with("offset", 1.0)});
       to.push_back({"softmax", {T(shape, -4, 4)}, {}});
       to.push_back({"cross_entropy", {T(shape, -4, 4), I({rows}, c)}, {}});
       to.push_back({"cross_entropy",
@@ -77,6 +78,11 @@ inline void add_backend_rows(std::vector<Case>& to) {
       to.push_back({"linear_cross_entropy",
                     {x, w, I({s.rows}, s.classes), kNoOperand, W({s.classes})},
                     with("chunk", chunk)});
+      to.push_back(
+          {"linear_cross_entropy", {x, w, I({s.rows}, s.classes)}, {{"chunk", chunk}, {"scale", 0.4}}});
+      to.push_back({"linear_cross_entropy",
+                    {x, w, {'I', {s.rows}, -1, static_cast<double>(s.classes)}, W({s.rows})},
+                    {{"ignore_index", int64_t{-1}}, {"chunk", chunk}, {"scale", 1.2}, {"softcap", 3.0}}});
       // Hits depend on which logit is the largest, be it by little: so on ones that every kernel makes exactly.
       const Operand exact = whole(T({s.rows, s.c}));
       to.push_back({"linear_cross_entropy", {exact, whole(P({5, s.c})), I({s.rows}, 5)}, hits(-1, chunk)});
@@ -102,6 +108,19 @@ inline void add_backend_attention(std::vector<Case>& to) {
       to.push_back({"attention", {T({s.batch, s.time, (s.heads + 2 * s.kv) * s.dim}, -3, 3)}, attrs});
     }
   for (int64_t dim : {2, 8, 14, 64}) to.push_back({"rope", {T({2, 33, 3 * dim})}, with("heads", int64_t{3})});
+  for (int64_t dim : {8, 14, 64, 160})
+    for (int64_t interleaved : {0, 1}) {
+      const int64_t columns = dim / 4 * 2;
+      std::vector<double> frequencies;
+      for (int64_t i = 0; i < columns / 2; ++i) frequencies.push_back(1.0 / static_cast<double>(i + 1));
+      Attrs attrs{{"heads", int64_t{3}}, {"interleaved", interleaved}};
+      to.push_back({"rope", {T({2, 33, 3 * dim})}, attrs});
+      attrs.set("factor", 0.8);
+      to.push_back({"rope", {T({2, 33, 3 * dim}), I({2, 33}, 5000)}, attrs});
+      attrs.set("columns", columns);
+      attrs.set("frequencies", frequencies);
+      to.push_back({"rope", {T({2, 33, 3 * dim}), I({2, 33}, 5000)}, attrs});
+    }
 }
 
 inline void add_backend_elements(std::vector<Case>& to) {
@@ -110,6 +129,7 @@ inline void add_backend_elements(std::vector<Case>& to) {
       to.push_back({std::string(ops::name(f.op)), {T(shape, -8, 8)}, choice_of(f)});
     to.push_back({"silu", {T(shape, -20, 20)}, {}});
     to.push_back({"swiglu", {T(shape, -8, 8), T(shape)}, {}});
+    add_glu(to, shape, 8);
     to.push_back({"scale", {T(shape)}, with("factor", 0.37)});
     to.push_back({"dropout", {T(shape)}, with("rate", 0.1)});
     to.push_back({"dropout", {T(shape)}, with("rate", 0.75)});
@@ -122,6 +142,7 @@ inline void add_backend_elements(std::vector<Case>& to) {
     for (const double exponent : {3.0, -2.0, 1.5, 0.3})
       to.push_back({"pow", {T(shape, 0.1, 4)}, with("exponent", exponent)});
     to.push_back({"clamp", {T(shape, -3, 3)}, {{"min", -1.0}, {"max", 2.0}}});
+    to.push_back({"softcap", {T(shape, -9, 9)}, with("cap", 5.0)});
   }
   // Rows longer and shorter than what is read in one go, and single numbers, on either side.
   for (const char* op : {"add", "mul", "sub", "div", "minimum", "maximum"})

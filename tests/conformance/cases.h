@@ -59,10 +59,11 @@ inline std::string Case::name() const {
     text += cat("; ", key, "=");
     std::visit(
         [&](const auto& item) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(item)>, std::vector<int64_t>>)
-            for (int64_t n : item) text += cat(n, ' ');
-          else
+          using Item = std::decay_t<decltype(item)>;
+          if constexpr (std::is_arithmetic_v<Item> || std::is_same_v<Item, std::string>)
             text += cat(item);
+          else
+            for (const auto n : item) text += cat(n, ' ');
         },
         value);
   }

@@ -1,5 +1,6 @@
 // Small cases of every op with a gradient.
 #pragma once
+#include "runtime/base/glu.h"
 #include "runtime/ops/functions.h"
 #include "tests/conformance/cases.h"
 
@@ -55,6 +56,7 @@ inline void add_norms(std::vector<Case>& to) {
       to.push_back({"layernorm", {x}, with("eps", eps)});
       to.push_back({"rmsnorm", {x, gamma}, with("eps", eps)});
       to.push_back({"rmsnorm", {x}, with("eps", eps)});
+      to.push_back({"rmsnorm", {x, P({shape.back()})}, {{"eps", eps}, {"offset", 1.0}}});
     }
   }
 }
@@ -78,6 +80,35 @@ inline void add_attention(std::vector<Case>& to) {
   to.push_back({"rope", {T({2, 4, 6})}, {{"heads", int64_t{3}}, {"inverse", int64_t{1}}}});
 }
 
+// Of the attributes that models of several families have beside heads and base.
+inline void add_rope(std::vector<Case>& to) {
+  using Reals = std::vector<double>;
+  const Operand positions{'I', {2, 4}, -3, 700};
+  for (int64_t interleaved : {0, 1}) {
+    to.push_back({"rope", {T({2, 4, 12})}, {{"heads", int64_t{2}}, {"interleaved", interleaved}}});
+    to.push_back({"rope",
+                  {T({2, 4, 14}), positions},
+                  {{"heads", int64_t{2}},
+                   {"interleaved", interleaved},
+                   {"columns", int64_t{4}},
+                   {"frequencies", Reals{0.7, 0.01}},
+                   {"factor", 1.3}}});
+  }
+  to.push_back({"rope", {T({2, 4, 12}), positions}, with("heads", int64_t{3})});
+  to.push_back({"rope",
+                {T({1, 3, 4})},
+                {{"heads", int64_t{1}}, {"frequencies", List{1, 0}}, {"inverse", int64_t{1}}}});
+}
+
+inline void add_glu(std::vector<Case>& to, const List& shape, double most) {
+  for (const GluRow& glu : kGlus) {
+    Attrs attrs = word("activation", std::string(glu.word));
+    if (glu.limited) attrs.set("limit", most / 2);
+    to.push_back({"glu", {apart(T(shape, -most, most)), T(shape, -most, most)}, attrs});
+  }
+  to.push_back({"glu", {T(shape), T(shape)}, {}});
+}
+
 // Of several operands whose shapes broadcast, and with limits of where they are defined.
 inline void add_arithmetic(std::vector<Case>& to) {
   const Operand positive = T({2, 3}, 0.3, 3), any = apart(T({2, 3}, -2, 2));
@@ -87,6 +118,7 @@ inline void add_arithmetic(std::vector<Case>& to) {
     to.push_back({"pow", {positive}, with("exponent", exponent)});
   to.push_back({"pow", {any}, with("exponent", 3.0)});
   to.push_back({"clamp", {any}, {{"min", -0.55}, {"max", 0.65}}});
+  to.push_back({"softcap", {any}, with("cap", 1.5)});
   to.push_back({"clamp", {any}, with("min", 0.05)});
   to.push_back({"clamp", {any}, with("max", 0.05)});
   for (const char* op : {"add", "sub", "mul", "div", "minimum", "maximum"}) {
@@ -112,6 +144,7 @@ inline void add_elementwise(std::vector<Case>& to) {
       to.push_back({std::string(ops::name(f.op)), {apart(T(shape, -4, 4))}, choice_of(f)});
     to.push_back({"gelu", {T(shape, -3, 3)}, {}});
     to.push_back({"swiglu", {T(shape, -3, 3), T(shape)}, {}});
+    add_glu(to, shape, 3);
     to.push_back({"add", {T(shape), T(shape)}, {}});
     to.push_back({"mul", {T(shape), T(shape)}, {}});
     to.push_back({"add", {T(shape), P(shape)}, {}});
@@ -135,6 +168,14 @@ inline Attrs hits(int64_t ignore, int64_t chunk) {
   return {{"ignore_index", ignore}, {"chunk", chunk}, {"accuracy", int64_t{1}}};
 }
 
+// Of a linear_cross_entropy in chunks of 2 rows, with -1 to ignore.
+inline Attrs shaped(double scale, double softcap) {
+  Attrs attrs = hits(-1, 2);
+  attrs.set("scale", scale);
+  if (softcap > 0) attrs.set("softcap", softcap);
+  return attrs;
+}
+
 inline void add_losses(std::vector<Case>& to) {
   for (const List& lead : {List{}, List{6}, List{2, 3}}) {
     List x = lead, logits = lead;
@@ -149,6 +190,9 @@ inline void add_losses(std::vector<Case>& to) {
                   {T(x), P({5, 4}), some, W(lead)},
                   {{"ignore_index", int64_t{-1}}, {"chunk", int64_t{2}}}});
     to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), some, W(lead)}, hits(-1, 2)});
+    to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), some}, shaped(0.7, 0)});
+    to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), some, W(lead)}, shaped(1, 1.5)});
+    to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), some, kNoOperand, W({5})}, shaped(1.3, 2)});
     to.push_back(
         {"cross_entropy", {T(logits, -2, 2), some}, {{"ignore_index", int64_t{-1}}, {"smoothing", 0.3}}});
     to.push_back({"cross_entropy", {T(logits, -2, 2), some, W(lead), W({5})}, ignore});
@@ -193,6 +237,7 @@ inline std::vector<Case> gradient_cases() {
   add_matmuls(cases);
   add_norms(cases);
   add_attention(cases);
+  add_rope(cases);
   add_elementwise(cases);
   add_losses(cases);
   add_layout(cases);

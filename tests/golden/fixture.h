@@ -35,8 +35,13 @@ inline AttrValue parse_attr(char type, const std::string& text) {
   if (type == 'i') return int64_t{std::stoll(text)};
   if (type == 'f') return std::stod(text);
   if (type == 's') return text;
-  std::vector<int64_t> list;
   std::istringstream parts(text);
+  if (type == 'r') {
+    std::vector<double> reals;
+    for (std::string part; std::getline(parts, part, ',');) reals.push_back(std::stod(part));
+    return reals;
+  }
+  std::vector<int64_t> list;
   for (std::string part; std::getline(parts, part, ',');) list.push_back(std::stoll(part));
   return list;
 }

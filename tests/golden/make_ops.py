@@ -2,7 +2,7 @@
 
 Form, one item per line (floats as the hex digits of their bits, rounded to float32 or kept in float64):
     case OP                         begins a case
-    attr NAME i|f|s|l VALUE         l: comma separated
+    attr NAME i|f|s|l|r VALUE       l, r: comma separated
     in KIND DTYPE DIMS VALUES       in row order; KIND T activation, P parameter, W row weights, I integers, - left out
     out INDEX DTYPE DIMS VALUES     an output of the op
     target DTYPE DIMS VALUES        loss = sum of (output 0 - target)^2; without this line output 0 is the loss
@@ -37,7 +37,7 @@ def attribute(name, value):
     if isinstance(value, str):
         return f"attr {name} s {value}"
     if isinstance(value, (list, tuple)):
-        return f"attr {name} l {','.join(map(str, value))}"
+        return f"attr {name} {'r' if isinstance(value[0], float) else 'l'} {','.join(map(str, value))}"
     return f"attr {name} {'f' if isinstance(value, float) else 'i'} {value}"
 
 

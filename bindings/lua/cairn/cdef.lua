@@ -96,7 +96,13 @@ typedef struct cairn_tensor_desc {
  uint32_t rank;
  uint32_t dtype;
 } cairn_tensor_desc_t;
-enum { CAIRN_ATTR_INTEGER = 0, CAIRN_ATTR_REAL = 1, CAIRN_ATTR_WORD = 2, CAIRN_ATTR_LIST = 3 };
+enum {
+ CAIRN_ATTR_INTEGER = 0,
+ CAIRN_ATTR_REAL = 1,
+ CAIRN_ATTR_WORD = 2,
+ CAIRN_ATTR_LIST = 3,
+ CAIRN_ATTR_REALS = 4
+};
 typedef struct cairn_attr {
  const char* name;
  int64_t integer;
@@ -105,6 +111,7 @@ typedef struct cairn_attr {
  const int64_t* list;
  uint32_t list_count;
  uint32_t kind;
+ const double* reals;
 } cairn_attr_t;
 typedef struct cairn_graph cairn_graph_t;
  cairn_status_t cairn_graph_create(cairn_instance_t* instance, cairn_graph_t** out_graph,

@@ -130,15 +130,15 @@ local function pack_attr(slot, name, value, anchors, level)
   elseif type(value) == "string" then
     slot.word, slot.kind = value, C.CAIRN_ATTR_WORD
   elseif type(value) == "table" then
-    local list = ffi.new("int64_t[?]", math.max(#value, 1))
-    for i, item in ipairs(value) do
+    local kind, field, of = C.CAIRN_ATTR_LIST, "list", "int64_t[?]"
+    for _, item in ipairs(value) do
       if core.expect_type(item, "number", name, level + 1) ~= math.floor(item) or math.abs(item) >= 2 ^ 53 then
-        error(("attribute '%s': number %d is %.15g; a whole number expected"):format(name, i, item), level + 1)
+        kind, field, of = C.CAIRN_ATTR_REALS, "reals", "double[?]"
       end
-      list[i - 1] = item
     end
+    local list = ffi.new(of, math.max(#value, 1), value)
     anchors[#anchors + 1] = list
-    slot.list, slot.list_count, slot.kind = list, #value, C.CAIRN_ATTR_LIST
+    slot[field], slot.list_count, slot.kind = list, #value, kind
   else
     error(("attribute '%s' is a %s"):format(name, type(value)), level + 1)
   end
@@ -146,7 +146,8 @@ end
 
 local MOST_OUTPUTS = 8
 
--- Adds an op: graph:op("linear", x, w, b, {activation = "relu"}). An optional operand left out is false.
+-- Adds an op: graph:op("linear", x, w, b, {activation = "relu"}). An optional operand left out is false; an
+-- attribute that is a list is a table of numbers.
 -- Returns the op's outputs in the order of its row; those it does not make are nil.
 function Graph:op(name, ...)
   core.expect_type(name, "string", "op name")
@@ -284,14 +285,14 @@ local function words(text, make)
   return list
 end
 local function operand(word) return { name = word:match("^[%w_]+"), optional = word:find("?", 1, true) ~= nil } end
-local TYPES = { i = "integer", f = "real", s = "word", l = "list" }
+local TYPES = { i = "integer", f = "real", s = "word", l = "list", r = "reals" }
 local function attribute(word)
   local name, letter = word:match("^([%w_]+):(%a)")
   return { name = name, type = TYPES[letter], required = word:find("!", 1, true) ~= nil }
 end
 
 -- The ops that graph:op knows: an array of {name, inputs, outputs, attributes, description, amp_class}; operands are
--- {name, optional}, attributes {name, type ("integer", "real", "word", "list"), required}.
+-- {name, optional}, attributes {name, type ("integer", "real", "word", "list", "reals"), required}.
 local function ops()
   local list = {}
   while true do

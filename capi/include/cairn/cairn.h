@@ -214,15 +214,22 @@ typedef struct cairn_tensor_desc {
 } cairn_tensor_desc_t;
 
 /* A named attribute of an op. Frozen layout. kind says which field is read. */
-enum { CAIRN_ATTR_INTEGER = 0, CAIRN_ATTR_REAL = 1, CAIRN_ATTR_WORD = 2, CAIRN_ATTR_LIST = 3 };
+enum {
+  CAIRN_ATTR_INTEGER = 0,
+  CAIRN_ATTR_REAL = 1,
+  CAIRN_ATTR_WORD = 2,
+  CAIRN_ATTR_LIST = 3, /* of integers */
+  CAIRN_ATTR_REALS = 4
+};
 typedef struct cairn_attr {
   const char* name;
   int64_t integer;
   double real;
   const char* word;
   const int64_t* list;
-  uint32_t list_count;
+  uint32_t list_count; /* of list, or of reals */
   uint32_t kind;
+  const double* reals;
 } cairn_attr_t;
 
 typedef struct cairn_graph cairn_graph_t;
@@ -285,7 +292,8 @@ typedef struct cairn_op_info {
   const char* name;
   const char* inputs;      /* operands in order; "?" after a name: may be left out */
   const char* outputs;     /* "?" after a name: made only where the description says so */
-  const char* attributes;  /* "name:type", type i integer, f real, s word, l list of integers; "!" after it: required */
+  const char* attributes;  /* "name:type", type i integer, f real, s word, l list of integers, r list
+                              of reals; "!" after it: required */
   const char* description; /* what it computes, shapes, defaults. x[.., C]: any leading dimensions */
   const char* amp_class;   /* what mixed precision makes of it where no rule says otherwise: cairn_amp_class_describe */
 } cairn_op_info_t;

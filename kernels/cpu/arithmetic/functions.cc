@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/activation-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -70,6 +71,8 @@ FUNCTION(where, choose(hn::Eq(a, zero()), c, b))
 FUNCTION(where_grad, m.p == 0 ? choose(hn::Eq(b, zero()), zero(), a) : choose(hn::Eq(b, zero()), a, zero()))
 FUNCTION(clamp, choose(hn::Lt(a, set(m.p)), set(m.p), choose(hn::Gt(a, set(m.q)), set(m.q), a)))
 FUNCTION(clamp_grad, choose(hn::Or(hn::Lt(b, set(m.p)), hn::Gt(b, set(m.q))), zero(), a))
+FUNCTION(softcap, hn::Mul(set(m.p), tanh(hn::Div(a, set(m.p)))))
+FUNCTION(softcap_grad, tanh_grad(a, tanh(hn::Div(b, set(m.p)))))
 FUNCTION(pow, power(a, m.p))
 FUNCTION(pow_grad, m.p == 0 ? zero() : hn::Mul(hn::Mul(a, set(m.p)), power(b, m.p - 1)))
 #pragma GCC diagnostic pop

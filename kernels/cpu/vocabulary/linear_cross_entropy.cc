@@ -8,6 +8,7 @@
 #include "kernels/cpu/losses.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/simd/isa.h"
+#include "kernels/cpu/vocabulary/logits.h"
 #include "kernels/cpu/vocabulary/products.h"
 
 namespace cairn::kernels::cpu {
@@ -40,16 +41,19 @@ struct RowSpace {
 };
 
 // Losses and hits of the chunk's rows; with `gradient` the logits become dlogits, their padding zero.
-void chunk_losses(const HeadSizes& z, const Targets& t, int64_t first, int64_t count, char* logits,
-                  bool gradient, const RowSums& sums) {
+void chunk_losses(const Call& call, const HeadSizes& z, const LogitRows& shape, const Targets& t,
+                  int64_t first, int64_t count, char* logits, bool gradient, const RowSums& sums) {
   const int64_t bytes = dtype_bytes(z.logits);
-  parallel_for(count, row_grain(z.vocab), [&](int64_t b, int64_t e, int) {
+  parallel_for(count, row_grain(z.vocab), [&](int64_t b, int64_t e, int thread) {
     for (int64_t r = b; r < e; ++r) {
       char* row = logits + r * z.ld * bytes;
+      shape.make(call, row, thread);
       if (sums.hits != nullptr) sums.hits[first + r] = hit_step(t, first + r, z.logits, row);
       sums.losses[first + r] =
           cross_entropy_step(t, first + r, z.logits, z.logits, row, gradient ? row : nullptr);
-      if (gradient) std::fill(row + z.vocab * bytes, row + z.ld * bytes, 0);
+      if (!gradient) continue;
+      shape.slope(call, row, thread);
+      std::fill(row + z.vocab * bytes, row + z.ld * bytes, 0);
     }
   });
 }
@@ -66,6 +70,7 @@ bool operands_fit(const Signature& s, bool gradient) {
 // chunk of rows at a time by bf16_products().
 struct Head {
   std::unique_ptr<HeadProducts> products;
+  LogitRows shape;
   RowSpace rows;
   bool gradient, by_chunk;
   DType dx_type;
@@ -75,6 +80,7 @@ struct Head {
 
   Head(const Signature& s, std::unique_ptr<HeadProducts> with, bool with_gradient, bool chunks)
       : products(std::move(with)),
+        shape(s, products->z, with_gradient, &products->space),
         gradient(with_gradient),
         by_chunk(chunks),
         dx_type(s.in[0].dtype),
@@ -102,7 +108,8 @@ struct Head {
     products->begin(call);
     for (int64_t r = 0; r < z.rows; r += z.chunk) {
       const int64_t count = z.count(r);
-      chunk_losses(z, t, r, count, products->logits(call, r), dx != nullptr || dw != nullptr, sums);
+      chunk_losses(call, z, shape, t, r, count, products->logits(call, r), dx != nullptr || dw != nullptr,
+                   sums);
       if (dx != nullptr) {
         float* const to = dx_at < 0 ? reinterpret_cast<float*>(dx) + r * z.width : sums_of(call, r);
         products->input_gradient(call, r, to, false);

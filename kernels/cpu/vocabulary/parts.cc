@@ -9,6 +9,7 @@
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/softmax.h"
+#include "kernels/cpu/vocabulary/logits.h"
 #include "kernels/cpu/vocabulary/products.h"
 
 namespace cairn::kernels::cpu {
@@ -30,15 +31,20 @@ std::unique_ptr<HeadProducts> by_bf16(const Signature& s, bool gradients) {
   return bf16_products(s, gradients, false);
 }
 
-// Calls step(row, its logits) for every row of all chunks, and done(its first row) after each chunk.
+// Calls step(row, its logits, thread) for every row of all chunks, and done(its first row) after each chunk.
 template <class Step, class Done>
-void each_row(const HeadProducts& products, const Call& call, const Step& step, const Done& done) {
+void each_row(const HeadProducts& products, const LogitRows& shape, const Call& call, const Step& step,
+              const Done& done) {
   const HeadSizes& z = products.z;
   products.begin(call);
   for (int64_t r = 0; r < z.rows; r += z.chunk) {
     char* const logits = products.logits(call, r);
-    parallel_for(z.count(r), row_grain(z.n), [&](int64_t b, int64_t e, int) {
-      for (int64_t i = b; i < e; ++i) step(r + i, logits + i * z.ld * dtype_bytes(z.logits));
+    parallel_for(z.count(r), row_grain(z.n), [&](int64_t b, int64_t e, int thread) {
+      for (int64_t i = b; i < e; ++i) {
+        char* const row = logits + i * z.ld * dtype_bytes(z.logits);
+        shape.make(call, row, thread);
+        step(r + i, row, thread);
+      }
     });
     done(r);
   }
@@ -59,13 +65,14 @@ std::unique_ptr<Kernel> make_max(const Signature& s, MakeProducts make) {
   if (!s.has_in(2) || s.in[2].dtype != DType::kI32 || !plain_f32(s.out[0])) return nullptr;
   std::shared_ptr<HeadProducts> products = make(s, false);
   if (products == nullptr) return nullptr;
+  const LogitRows shape(s, products->z, false, &products->space);
   const bool accuracy = s.attrs->integer("accuracy") != 0;
   const int64_t bytes = products->space.bytes();
   return make_kernel(
       [=](const Call& call) {
         const HeadSizes& z = products->z;
         const auto* const before = input<const Seen>(call, 3);
-        const auto step = [&](int64_t r, const char* row) {
+        const auto step = [&](int64_t r, const char* row, int) {
           Seen seen = before != nullptr ? before[r] : Seen{kLowest, 0, accuracy ? kLowest : 0, 0};
           const int64_t target = input<const int32_t>(call, 2)[r] - z.first;
           seen.largest = largest_of(z.logits, row, z.n, seen.largest);
@@ -77,7 +84,7 @@ std::unique_ptr<Kernel> make_max(const Signature& s, MakeProducts make) {
           }
           output<Seen>(call, 0)[r] = seen;
         };
-        each_row(*products, call, step, [](int64_t) {});
+        each_row(*products, shape, call, step, [](int64_t) {});
       },
       bytes);
 }
@@ -86,6 +93,7 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, MakeProducts make) {
   if (!plain_f32(s.in[2])) return nullptr;
   std::shared_ptr<HeadProducts> products = make(s, false);
   if (products == nullptr) return nullptr;
+  const LogitRows shape(s, products->z, false, &products->space);
   const int64_t bytes = products->space.bytes();
   return make_kernel(
       [=](const Call& call) {
@@ -95,7 +103,7 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, MakeProducts make) {
         const auto* const open = input<const float>(call, 4);
         auto* const rest = output<float>(call, 1);
         const bool last = z.first + z.n == z.vocab;
-        const auto step = [&](int64_t r, const char* row) {
+        const auto step = [&](int64_t r, const char* row, int) {
           float terms[kOpenTerms] = {};
           if (open != nullptr) std::copy_n(open + r * kOpenTerms, kOpenTerms, terms);
           output<double>(call, 0)[r] =
@@ -103,7 +111,7 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, MakeProducts make) {
                                before != nullptr ? before[r] : 0, terms);
           if (rest != nullptr) std::copy_n(terms, kOpenTerms, rest + r * kOpenTerms);
         };
-        each_row(*products, call, step, [](int64_t) {});
+        each_row(*products, shape, call, step, [](int64_t) {});
       },
       bytes);
 }
@@ -114,6 +122,7 @@ std::unique_ptr<Kernel> make_part(const Signature& s, MakeProducts make) {
   if ((s.has_out(0) && !plain_f32(s.out[0])) || (s.has_out(1) && !plain_f32(s.out[1]))) return nullptr;
   std::shared_ptr<HeadProducts> products = make(s, true);
   if (products == nullptr) return nullptr;
+  const LogitRows shape(s, products->z, true, &products->space);
   const int64_t bytes = products->space.bytes();
   return make_kernel(
       [=](const Call& call) {
@@ -125,7 +134,7 @@ std::unique_ptr<Kernel> make_part(const Signature& s, MakeProducts make) {
         const auto* const before = input<const float>(call, 7);
         float *const dx = output<float>(call, 0), *const dw = output<float>(call, 1);
         const int64_t size = dtype_bytes(z.logits);
-        const auto step = [&](int64_t r, char* row) {
+        const auto step = [&](int64_t r, char* row, int thread) {
           const LossRow of = classify(t, r);
           const int64_t target = of.target - z.first;
           if (of.kind == LossRow::kValid)
@@ -133,6 +142,7 @@ std::unique_ptr<Kernel> make_part(const Signature& s, MakeProducts make) {
                                seen[r].at_target, of.weight * t.scale);
           else  // all bits set is a NaN in both types
             std::memset(row, of.kind == LossRow::kIgnored ? 0 : 0xff, static_cast<size_t>(z.n * size));
+          shape.slope(call, row, thread);
           std::fill(row + z.n * size, row + z.ld * size, 0);
         };
         const auto done = [&](int64_t r) {
@@ -144,7 +154,7 @@ std::unique_ptr<Kernel> make_part(const Signature& s, MakeProducts make) {
           }
           if (dw != nullptr) products->weight_gradient(call, r, dw, r > 0 || accumulates(call, 1));
         };
-        each_row(*products, call, step, done);
+        each_row(*products, shape, call, step, done);
       },
       bytes);
 }

@@ -2,6 +2,7 @@
 // in place, and are multiplied into dx and dw before the next chunk.
 #include "kernels/cuda/losses.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/cuda/vocabulary/logits.h"
 #include "kernels/cuda/vocabulary/products.h"
 
 namespace cairn::kernels::cuda {
@@ -13,6 +14,7 @@ struct FusedLoss {
   bool own_grad_weight;  // dx reads the weight from operand 4
   bool has_dx, has_dw;
   HeadProducts products;
+  LogitRows shape;
   LossRows loss_rows;
   size_t hits;  // the output with the hits; their count is the next output
   int64_t losses_at, hits_at = -1, means_at = -1;
@@ -25,6 +27,7 @@ struct FusedLoss {
         has_dx(gradient && s.has_out(2)),
         has_dw(gradient && s.has_out(3)),
         products(s, has_dx, true, has_dw, &space),
+        shape(s, products.z, has_dx || has_dw, &space),
         loss_rows(make_loss_rows(z().type, z().ld, z().type, z().ld, z().vocab, true)),
         hits(gradient ? 4 : 2),
         losses_at(space.add(z().rows * 8)),
@@ -46,14 +49,15 @@ struct FusedLoss {
     const void* grad_w = own_grad_weight ? data_of(call.in, 4) : w;
     double* losses = Workspace::at<double>(call, losses_at);
     Hit* of = hits_at >= 0 ? Workspace::at<Hit>(call, hits_at) : nullptr;
-    char* const logits = products.logits(call);
+    const bool gradients = has_dx || has_dw;
     for (int64_t r = 0; r < z().rows; r += z().chunk) {
       const int64_t count = z().count(r), at = z().x_bytes(r);
       products.make_logits(call, r, x + at, w);
+      char* const logits = shape.make(call, z(), count, products.logits(call));
       if (of != nullptr) hit_rows(stream, z().type, logits, z().ld, targets, r, count, of);
       if (means != nullptr) mean_rows(stream, z().type, logits, z().ld, z().vocab, count, means);
-      cross_entropy_rows(stream, loss_rows, logits, has_dx || has_dw ? logits : nullptr, targets, r, count,
-                         losses);
+      cross_entropy_rows(stream, loss_rows, logits, gradients ? logits : nullptr, targets, r, count, losses);
+      if (gradients) shape.slope(call, z(), count, logits, products.logits(call));
       if (has_dx) products.input_gradient(call, r, grad_w, nullptr, output<char>(call, 2) + at);
       if (has_dw)
         products.weight_gradient(call, r, x + at, output<float>(call, 3), r > 0 || accumulates(call, 3));

@@ -3,6 +3,7 @@
 #include "kernels/cuda/losses.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/vocabulary/exponentials.h"
+#include "kernels/cuda/vocabulary/logits.h"
 #include "kernels/cuda/vocabulary/products.h"
 
 namespace cairn::kernels::cuda {
@@ -141,9 +142,12 @@ struct Part {
   Workspace space;
   WeightReader weight;
   HeadProducts products;
+  LogitRows shape;
 
   Part(const Signature& s, bool has_dx, bool has_dw)
-      : weight(s.in[1], s.in[0].dtype, &space), products(s, has_dx, false, has_dw, &space) {}
+      : weight(s.in[1], s.in[0].dtype, &space),
+        products(s, has_dx, false, has_dw, &space),
+        shape(s, products.z, has_dx || has_dw, &space) {}
   const HeadSizes& z() const { return products.z; }
 
   // Calls body(logits, how, first row) after the logits of each chunk.
@@ -158,8 +162,8 @@ struct Part {
     for (int64_t r = 0; r < z().rows; r += z().chunk) {
       products.make_logits(call, r, input<const char>(call, 0) + z().x_bytes(r), w);
       how.first_row = r;
-      with_float(z().type,
-                 [&](auto zero) { body(reinterpret_cast<decltype(zero)*>(products.logits(call)), how, r); });
+      char* const logits = shape.make(call, z(), z().count(r), products.logits(call));
+      with_float(z().type, [&](auto zero) { body(reinterpret_cast<decltype(zero)*>(logits), how, r); });
     }
   }
 };
@@ -229,6 +233,8 @@ std::unique_ptr<Kernel> make_linear_cross_entropy_part(const Signature& s) {
           launch(stream_of(call), part_gradient<std::remove_pointer_t<decltype(logits)>>,
                  {.blocks = z.count(r), .threads = kThreads}, how, logits, targets,
                  input<const Seen>(call, 4), input<const double>(call, 5));
+          part->shape.slope(call, z, z.count(r), reinterpret_cast<const char*>(logits),
+                            part->products.logits(call));
           if (has_dx)
             part->products.input_gradient(call, r, w, before != nullptr ? before + r * z.width : nullptr,
                                           output<float>(call, 0) + r * z.width);

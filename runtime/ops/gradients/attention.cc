@@ -1,4 +1,4 @@
-// Gradients of attention and rope.
+// Gradients of attention.
 #include "runtime/ops/gradients/tools.h"
 
 namespace cairn::ops {
@@ -20,15 +20,6 @@ void grad_attention(GradientEmitter& e) {
                             e.attrs(), wanted);
   for (int i = 0; i < inputs; ++i)
     if (e.wants(i)) e.give(i, grads[static_cast<size_t>(i)]);
-}
-
-void grad_rope(GradientEmitter& e) {
-  const Id dy = e.grad_out(0);
-  if (dy == kNone || !e.wants(0)) return;
-  Attrs attrs = e.attrs();
-  const AttrValue inverse = int64_t{1} - attrs.integer("inverse");
-  attrs.set("inverse", inverse);
-  e.give(0, emit_one(e, OpCode::k_rope, {dy}, std::move(attrs)));
 }
 
 }  // namespace cairn::ops

@@ -21,6 +21,15 @@ void onto(GradientEmitter& e, int i, OpCode op, std::vector<Id> saved, Attrs att
   give_reduced(e, i, emit_one(e, op, std::move(saved), std::move(attrs)));
 }
 
+// dgate and dup of a gated unit.
+void gated(GradientEmitter& e, OpCode op) {
+  const Id dy = e.grad_out(0);
+  if (dy == kNone || !(e.wants(0) || e.wants(1))) return;
+  const auto grads = e.emit(op, {dy, e.in(0), e.in(1)}, e.attrs());
+  for (int i = 0; i < 2; ++i)
+    if (e.wants(i)) e.give(i, grads[static_cast<size_t>(i)]);
+}
+
 }  // namespace
 
 #define UNARY(op, attributes, reads, ...)                                   \
@@ -30,18 +39,14 @@ void onto(GradientEmitter& e, int i, OpCode op, std::vector<Id> saved, Attrs att
 #include "runtime/base/elementwise.def"
 
 void grad_clamp(GradientEmitter& e) { unary(e, OpCode::k_clamp_grad, {e.in(0)}, e.attrs()); }
+void grad_softcap(GradientEmitter& e) { unary(e, OpCode::k_softcap_grad, {e.in(0)}, e.attrs()); }
 void grad_pow(GradientEmitter& e) { unary(e, OpCode::k_pow_grad, {e.in(0)}, e.attrs()); }
 void grad_softmax(GradientEmitter& e) { unary(e, OpCode::k_softmax_grad, {e.out(0)}); }
 void grad_scale(GradientEmitter& e) { unary(e, OpCode::k_scale, {}, e.attrs()); }
 void grad_dropout(GradientEmitter& e) { unary(e, OpCode::k_dropout, {}, e.attrs()); }
 
-void grad_swiglu(GradientEmitter& e) {
-  const Id dy = e.grad_out(0);
-  if (dy == kNone || !(e.wants(0) || e.wants(1))) return;
-  const auto grads = e.emit(OpCode::k_swiglu_grad, {dy, e.in(0), e.in(1)});
-  for (int i = 0; i < 2; ++i)
-    if (e.wants(i)) e.give(i, grads[static_cast<size_t>(i)]);
-}
+void grad_swiglu(GradientEmitter& e) { gated(e, OpCode::k_swiglu_grad); }
+void grad_glu(GradientEmitter& e) { gated(e, OpCode::k_glu_grad); }
 
 void grad_add(GradientEmitter& e) {
   const Id dy = e.grad_out(0);

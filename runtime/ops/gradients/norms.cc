@@ -23,7 +23,10 @@ void grad_rmsnorm(GradientEmitter& e) {
   if (dy == kNone) return;
   const uint32_t wanted = 1u | (wants(e, 1) ? 2u : 0u);
   if (wanted == 1u && !e.wants(0)) return;
-  const auto grads = e.emit(OpCode::k_rmsnorm_grad, {dy, e.in(0), e.in(1), e.out(1)}, {}, wanted);
+  Attrs attrs;
+  if (const AttrValue* offset = e.attrs().find("offset")) attrs.set("offset", *offset);
+  const auto grads =
+      e.emit(OpCode::k_rmsnorm_grad, {dy, e.in(0), e.in(1), e.out(1)}, std::move(attrs), wanted);
   for (int i = 0; i < 2; ++i)
     if (wants(e, i)) e.give(i, grads[static_cast<size_t>(i)]);
 }

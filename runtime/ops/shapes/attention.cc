@@ -1,4 +1,4 @@
-// Shape rules of attention and rope.
+// Shape rules of attention.
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
@@ -67,21 +67,6 @@ void shape_attention_grad(const ShapeQuery& q) {
   if (h.packed) return;
   o.put(o[2]);
   o.put(o[3]);
-}
-
-void shape_rope(const ShapeQuery& q) {
-  const Operands o(q);
-  o.floating(0);
-  o.rank(0, 3);
-  const int64_t heads = o.attrs().integer("heads");
-  o.check_attr(heads > 0, "heads", heads, "it must be positive");
-  o.check(o.shape(0).last() % (2 * heads) == 0, 0,
-          "its last dimension is no multiple of 2 * heads = ", 2 * heads);
-  const double base = o.attrs().real("base", 10000.0);
-  o.check_attr(base > 0, "base", base, "it must be positive");
-  const int64_t inverse = o.attrs().integer("inverse");
-  o.check_attr(inverse == 0 || inverse == 1, "inverse", inverse, "it must be 0 or 1");
-  o.put(o[0]);
 }
 
 }  // namespace cairn::ops

@@ -1,6 +1,7 @@
 // Shape rules of elementwise ops.
 #include <limits>
 
+#include "runtime/base/glu.h"
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
@@ -15,6 +16,21 @@ void check_elementwise_attrs(const Operands& o) {
   o.check_attr(rate >= 0 && rate < 1, "rate", rate, "it must be in [0, 1)");
   const int64_t rng = o.attrs().integer("rng");
   o.check_attr(rng >= 0 && rng <= UINT32_MAX, "rng", rng, "it must fit 32 bits");
+}
+
+void check_glu_attrs(const Operands& o) {
+  const std::string word = o.attrs().word("activation", std::string(kGlus[0].word));
+  std::string known;
+  const GluRow* row = nullptr;
+  for (const GluRow& glu : kGlus) {
+    known += cat(known.empty() ? "" : ", ", glu.word);
+    if (glu.word == word) row = &glu;
+  }
+  o.check_attr(row != nullptr, "activation", cat('\'', word, '\''), "it must be one of ", known);
+  if (!o.attrs().has("limit")) return;
+  const double limit = o.attrs().real("limit");
+  o.check_attr(row->limited, "limit", limit, "the activation '", word, "' has no limit, swish_clamped has");
+  o.check_attr(limit > 0, "limit", limit, "it must be positive");
 }
 
 void check_same(const Operands& o) {
@@ -37,6 +53,26 @@ void shape_swiglu_grad(const ShapeQuery& q) {
   check_same(o);
   o.put(o[1]);
   o.put(o[2]);
+}
+
+void shape_softcap(const ShapeQuery& q) {
+  const Operands o(q);
+  check_same(o);
+  const double cap = o.attrs().real("cap");
+  o.check_attr(cap > 0, "cap", cap, "it must be positive");
+  o.put(o[0]);
+}
+
+void shape_glu(const ShapeQuery& q) {
+  const Operands o(q);
+  check_same(o);
+  check_glu_attrs(o);
+  o.put(o[0]);
+}
+
+void shape_glu_grad(const ShapeQuery& q) {
+  check_glu_attrs(Operands(q));
+  shape_swiglu_grad(q);
 }
 
 void shape_clamp(const ShapeQuery& q) {

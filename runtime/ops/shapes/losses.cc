@@ -53,6 +53,7 @@ void check_linear_cross_entropy(const Operands& o, int class_weights) {
   check_rows(o, 0, 2, 3);
   o.rank(1, 2);
   check_classes(o, class_weights, 0, o.shape(1)[0]);
+  check_logits(o);
   o.weight(1, 0);
   o.check_pair(o.shape(1)[1] == o.shape(0).last(), 1, 0, "the last dimensions differ (", o.shape(1)[1], ", ",
                o.shape(0).last(), ")");

@@ -17,6 +17,12 @@ void check_scale(const Operands& o, int i, int x) {
   o.vector(i, o.shape(x).last(), x);
 }
 
+// It is added to operand i, gamma.
+void check_offset(const Operands& o, int i) {
+  const double offset = o.attrs().real("offset");
+  o.check_attr(offset == 0 || o.has(i), "offset", offset, "there is no gamma that it is added to");
+}
+
 void check_statistic(const Operands& o, int i, int x) {
   o.parameter(i, x);
   o.check_pair(o.shape(i) == without_last(o.shape(x)), i, x, "it must have one element per row");
@@ -55,6 +61,7 @@ void shape_rmsnorm(const ShapeQuery& q) {
   const Operands o(q);
   check_input(o, 0);
   check_scale(o, 1, 0);
+  check_offset(o, 1);
   o.put(o[0]);
   o.put(statistic(o, 0));
 }
@@ -64,6 +71,7 @@ void shape_rmsnorm_grad(const ShapeQuery& q) {
   check_input(o, 1);
   o.same(0, 1);
   check_scale(o, 2, 1);
+  check_offset(o, 2);
   check_statistic(o, 3, 1);
   if (o.has(4)) o.same(4, 1);
   o.put(o[1]);

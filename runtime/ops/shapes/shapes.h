@@ -17,6 +17,10 @@ inline TensorDesc desc(DType dtype, const Shape& shape) { return {dtype, shape, 
 Shape with_last(Shape shape, int64_t last);  // the last dimension replaced
 Shape without_last(Shape shape);             // the last dimension dropped
 
+class Operands;
+// The attributes scale and softcap of the ops that make a vocabulary's logits.
+void check_logits(const Operands& o);
+
 // The operands of one call. The constructor checks that the required ones are there.
 class Operands {
  public:

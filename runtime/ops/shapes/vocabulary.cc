@@ -22,6 +22,7 @@ void check_product(const Operands& o) {
   check_part(o, o.shape(1)[0], o.attrs().integer("vocab"));
   const int64_t chunk = o.attrs().integer("chunk");
   o.check_attr(chunk >= 0, "chunk", chunk, "it must not be negative");
+  check_logits(o);
 }
 
 void check_is(const Operands& o, int i, const TensorDesc& wanted) {
@@ -39,6 +40,14 @@ TensorDesc seen_of(const Operands& o) { return desc(wide(o.dtype(0)), per_row(o,
 TensorDesc sum_of(const Operands& o) { return desc(DType::kF64, {o.shape(0).rows()}); }
 
 }  // namespace
+
+void check_logits(const Operands& o) {
+  const double scale = o.attrs().real("scale", 1);
+  o.check_attr(scale > 0, "scale", scale, "it must be positive");
+  if (!o.attrs().has("softcap")) return;
+  const double softcap = o.attrs().real("softcap");
+  o.check_attr(softcap > 0, "softcap", softcap, "it must be positive");
+}
 
 void shape_embedding_part(const ShapeQuery& q) {
   const Operands o(q);

@@ -19,6 +19,7 @@ TEST(CudaVocabularyParts, HaveTheBitsOfOnePiece) {
          {PartsModel{.vocab = kVocab, .width = 8, .rows = 5},
           PartsModel{.vocab = kVocab, .width = 12, .rows = 7, .tied = false, .chunk = 3},
           PartsModel{.vocab = 20000, .width = 8, .rows = 6, .weights = true, .accuracy = true},
+          PartsModel{.vocab = kVocab, .width = 8, .rows = 3, .chunk = 2, .scale = 1.5, .softcap = 2},
           PartsModel{.vocab = 16384, .width = 16, .rows = 3, .frozen = true}})
       for (const int64_t parts : {2, 3}) {
         if (parts == 3 && m.vocab != kVocab) continue;

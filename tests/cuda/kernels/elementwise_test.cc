@@ -28,6 +28,10 @@ TEST(CudaElementwise, SeveralBlocksWithARest) {
       agree({"gelu_grad", {x, x}, {x}, word("approximate", "erf")});
       agree({"swiglu", {x, x}, {x}, {}});
       agree({"swiglu_grad", {x, x, x}, {x, x}, {}});
+      for (const GluRow& glu : kGlus) {
+        agree({"glu", {x, x}, {x}, word("activation", std::string(glu.word))});
+        agree({"glu_grad", {x, x, x}, {x, x}, word("activation", std::string(glu.word))});
+      }
       agree({"scale", {x}, {x}, with("factor", 0.37)});
       agree({"accumulate", {x}, {desc(DType::kF32, {n})}, {}});
       for (const DType y : kTypes)

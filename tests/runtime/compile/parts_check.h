@@ -12,6 +12,7 @@ struct PartsModel {
   bool tied = true, weights = false, accuracy = false, frozen = false;
   int64_t chunk = 0;
   bool trains = true;
+  double scale = 1, softcap = 0;  // of logits; 0: no cap
 };
 
 inline std::shared_ptr<Graph> graph_of(const PartsModel& m) {
@@ -29,6 +30,8 @@ inline std::shared_ptr<Graph> graph_of(const PartsModel& m) {
   if (m.weights) in.push_back(g->input("weights", {DType::kF32, {m.rows}}));
   Attrs attrs = {{"ignore_index", int64_t{3}}, {"chunk", m.chunk}};
   if (m.accuracy) attrs.set("accuracy", int64_t{1});
+  if (m.scale != 1) attrs.set("scale", m.scale);
+  if (m.softcap > 0) attrs.set("softcap", m.softcap);
   const auto out = g->op("linear_cross_entropy", in, attrs);
   std::vector<ValueId> read;
   if (m.accuracy) read = {out[2], out[3]};

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "tests/runtime/io/reseal.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"
@@ -67,6 +71,32 @@ TEST(GraphFile, GraphsWithoutALoss) {
   const auto after = decode_graph(encode_graph(g));
   EXPECT_FALSE(after->trains());
   EXPECT_EQ(after->digest(), g.digest());
+}
+
+// As bits: a digest, and the compiled kernel, hold on to each.
+TEST(GraphFile, ListsOfRealNumbers) {
+  const auto model = [](std::vector<double> frequencies) {
+    graph::Graph g;
+    const auto x = g.input("x", {DType::kF32, {1, 3, 4}});
+    g.freeze(graph::kNone, graph::kNone,
+             {g.op("rope", {x}, {{"heads", int64_t{1}}, {"frequencies", std::move(frequencies)}})[0]});
+    return g;
+  };
+  const graph::Graph g = model({1.0, 0.1});
+  const auto after = decode_graph(encode_graph(g));
+  EXPECT_EQ(after->ops()[0].attrs, g.ops()[0].attrs);
+  EXPECT_EQ(after->digest(), g.digest());
+  EXPECT_NE(model({1.0, std::nextafter(0.1, 1)}).digest(), g.digest());
+  // One that is no number.
+  std::string file = test::text_of(encode_graph(g));
+  const double was = 0.1, wrong = std::numeric_limits<double>::quiet_NaN();
+  const size_t at = file.find(std::string(reinterpret_cast<const char*>(&was), 8));
+  ASSERT_NE(at, std::string::npos);
+  std::memcpy(file.data() + at, &wrong, 8);
+  const auto result = test::failure([&] { decode_graph(test::bytes_of(test::reseal(file))); });
+  EXPECT_EQ(result.code, Code::kCorruptFile);
+  EXPECT_NE(result.message.find("number 1 of attribute 'frequencies' is nan"), std::string::npos)
+      << result.message;
 }
 
 TEST(GraphFile, UnalignedBytesAreRead) {

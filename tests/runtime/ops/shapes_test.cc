@@ -367,12 +367,12 @@ TEST(Shapes, MistakesAreNamed) {
 }
 
 TEST(Shapes, EveryRuleHasACase) {
-  // With tests of their own: below, vocabulary_test.cc, broadcast_test.cc.
+  // With tests of their own: below, vocabulary_test.cc, broadcast_test.cc, families_test.cc.
   std::set<ShapeRule> covered;
   for (const char* name :
        {"custom", "custom_grad", "mse", "embedding_part", "embedding_part_grad", "linear_cross_entropy_max",
         "linear_cross_entropy_sum", "linear_cross_entropy_loss", "linear_cross_entropy_part", "clamp",
-        "where", "greater_grad", "matmul", "reduce_axes"})
+        "where", "greater_grad", "matmul", "reduce_axes", "glu", "glu_grad", "softcap"})
     covered.insert(find(name)->shape);
   for (const Good& g : good()) covered.insert(find(g.op)->shape);
   for (const OpRow& r : all()) EXPECT_TRUE(covered.contains(r.shape)) << r.name;

@@ -63,7 +63,7 @@ TEST(Table, ColumnsFitTogether) {
     EXPECT_TRUE(r.gradient != nullptr || r.saves == 0u);
     EXPECT_TRUE(!r.is(FUSED_LOSS) || (r.is(LOSS) && r.gradient != nullptr));
     for (const AttrSchema& a : r.attrs)
-      EXPECT_NE(std::string_view("ifsl").find(a.type), std::string_view::npos);
+      EXPECT_NE(std::string_view("ifslr").find(a.type), std::string_view::npos);
     for (const Operand& o : r.inputs) {
       EXPECT_FALSE(o.accumulates) << o.name;
       EXPECT_FALSE(o.in_place && !r.is(PURE)) << o.name;
@@ -199,6 +199,16 @@ TEST(Attributes, AreCheckedAgainstTheRow) {
   EXPECT_EQ(message(row(OpCode::k_transpose), {{"perm", int64_t{1}}}),
             "transpose: attribute 'perm' must be a list of integers");
   EXPECT_EQ(message(row(OpCode::k_rope), {{"heads", 2.0}}), "rope: attribute 'heads' must be an integer");
+  const auto rope = [](AttrValue frequencies) {
+    return message(row(OpCode::k_rope), {{"heads", int64_t{1}}, {"frequencies", std::move(frequencies)}});
+  };
+  EXPECT_EQ(rope(std::vector<double>{1, 0.5}), "");
+  EXPECT_EQ(rope(std::vector<int64_t>{1, 0}), "");
+  EXPECT_EQ(rope(0.5), "rope: attribute 'frequencies' must be a list of real numbers");
+  EXPECT_EQ(rope(std::vector<double>{1, HUGE_VAL}),
+            "rope: number 1 of attribute 'frequencies' is inf, it must be finite");
+  EXPECT_EQ(message(row(OpCode::k_transpose), {{"perm", std::vector<double>{1, 0}}}),
+            "transpose: attribute 'perm' must be a list of integers");
   EXPECT_EQ(message(row(OpCode::k_cast), {{"dtype", int64_t{1}}}), "cast: attribute 'dtype' must be a word");
 }
 

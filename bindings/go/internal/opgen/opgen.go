@@ -31,7 +31,8 @@ type Op struct {
 	Description string      `json:"description"`
 }
 
-var types = map[string]string{"integer": "int", "real": "float64", "word": "string", "list": "[]int"}
+var types = map[string]string{"integer": "int", "real": "float64", "word": "string", "list": "[]int",
+	"reals": "[]float64"}
 
 // goType is the type of an attribute's value in Go.
 func (a Attribute) goType() (string, error) {
@@ -77,7 +78,7 @@ func comment(out *bytes.Buffer, text string) {
 }
 
 // later are operands that came to an op when programs called its function: they stay out of it, and Graph.Op takes them.
-var later = map[string]bool{"class_weights": true}
+var later = map[string]bool{"class_weights": true, "positions": true}
 
 func writeOp(out *bytes.Buffer, op Op) error {
 	var parameters, operands, attrs, optional, behind []string

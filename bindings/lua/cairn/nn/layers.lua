@@ -49,10 +49,12 @@ end, function(self, context, x)
   return (context:op("layernorm", x, gamma, beta, self.attributes))
 end)
 
-nn.RMSNorm = define("RMSNorm", function(self, width, eps)
+-- offset: added to the weights, which then start at 1 less: 1 for models that store what weights differ from 1 by.
+nn.RMSNorm = define("RMSNorm", function(self, width, eps, offset)
   self.width, self.attributes = positive(width, "width"), eps == false and {} or { eps = eps or 1e-5 }
+  self.attributes.offset = offset
 end, function(self, context, x)
-  local gamma = context:parameter(self, "weight", { self.width }, no_decay(1))
+  local gamma = context:parameter(self, "weight", { self.width }, no_decay(1 - (self.attributes.offset or 0)))
   return (context:op("rmsnorm", x, gamma, self.attributes))
 end)
 
@@ -81,15 +83,32 @@ nn.GELU = define("GELU", function(self, approximate)
   self.attributes = approximate == false and {} or { approximate = approximate or "tanh" }
 end, function(self, context, x) return (context:op("gelu", x, self.attributes)) end)
 
--- silu(x gate^T) * (x up^T), then down: the feed-forward layer of Llama.
-nn.SwiGLU = define("SwiGLU", function(self, width, hidden)
+local function take_gated(self, width, hidden)
   local plain = { bias = false }
   self.modules = { nn.Linear(width, hidden, plain), nn.Linear(width, hidden, plain), nn.Linear(hidden, width, plain) }
-end, function(self, context, x)
+end
+local function build_gated(self, context, x, op, attributes)
   local gate = context:child("gate", self.modules[1], x)
   local up = context:child("up", self.modules[2], x)
-  return context:child("down", self.modules[3], (context:op("swiglu", gate, up)))
-end)
+  return context:child("down", self.modules[3], (context:op(op, gate, up, attributes)))
+end
+-- silu(x gate^T) * (x up^T), then down: the feed-forward layer of Llama.
+nn.SwiGLU = define("SwiGLU", take_gated,
+  function(self, context, x) return build_gated(self, context, x, "swiglu", {}) end)
+-- The same with another function of the gate: "silu" (nil), "gelu", "gelu_tanh", "relu", or "swish_clamped" with its
+-- limit (7).
+nn.GLU = define("GLU", function(self, width, hidden, activation, limit)
+  take_gated(self, width, hidden)
+  self.attributes = { activation = activation, limit = limit }
+end, function(self, context, x) return build_gated(self, context, x, "glu", self.attributes) end)
+
+-- cap * tanh(x / cap).
+nn.SoftCap = define("SoftCap", function(self, cap)
+  if type(cap) ~= "number" or cap <= 0 then
+    error(("SoftCap: a number above 0 expected, got %s"):format(tostring(cap)), 3)
+  end
+  self.cap = cap
+end, function(self, context, x) return (context:op("softcap", x, { cap = self.cap })) end)
 
 -- Only there while training.
 nn.Dropout = define("Dropout", function(self, rate)

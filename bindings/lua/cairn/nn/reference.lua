@@ -12,11 +12,15 @@ return {
     { "Positions", "time, width, scale", "x[batch, time, width] -> y of the same shape",
       "adds a learned row for each position; `scale`: the deviation of their start (0.02)" },
     { "LayerNorm", "width, eps", "x[.., width] -> y[.., width]", "`eps` (1e-5) is added to the variance" },
-    { "RMSNorm", "width, eps", "x[.., width] -> y[.., width]", "x over the root of its mean square, times a weight" },
+    { "RMSNorm", "width, eps, offset", "x[.., width] -> y[.., width]",
+      "x over the root of its mean square, times a weight + `offset` (0)" },
     { "Dropout", "rate", SAME,
       "while a graph trains, a share `rate` (0.5) of x is 0 and the rest divided by 1 - rate" },
     { "SwiGLU", "width, hidden", "x[.., width] -> y[.., width]",
       "silu(x gate^T) * (x up^T), then down: Llama's feed-forward layer" },
+    { "GLU", "width, hidden, activation, limit", "x[.., width] -> y[.., width]",
+      "the same with another function of the gate: \"silu\" (nil), \"gelu\", \"gelu_tanh\", \"relu\", or " ..
+      "\"swish_clamped\", whose gate and up are limited by `limit` (7)" },
     { "View", "dims...", "x -> y[dims]", "another shape of the same numbers; one dimension may be -1" },
     { "Identity", "", SAME, "y = x" },
     { "MulConstant", "factor", SAME, "y = factor x" },
@@ -33,6 +37,7 @@ return {
     { "Log", "", SAME, "the natural logarithm" },
     { "Sqrt", "", SAME, "the square root" },
     { "Abs", "", SAME, "|x|" },
+    { "SoftCap", "cap", SAME, "cap * tanh(x / cap)" },
     { "Power", "exponent", SAME, "x^exponent" },
     { "Clamp", "min, max", SAME, "not less than `min` and not more than `max`, of which one may be nil" },
   } },
@@ -68,9 +73,10 @@ return {
     { "MSECriterion", "", "y[..], target[..]", "the mean of (y - target)^2" },
     { "CrossEntropyCriterion", "{ accuracy }", "y[.., classes], target[..] of i32",
       "the mean of -log softmax(y)[target]; targets count from 0, -100 is left out. `accuracy` = true measures it" },
-    { "LinearCrossEntropyCriterion", "width, vocabulary, tied, { accuracy }", "y[.., width], target[..] of i32",
+    { "LinearCrossEntropyCriterion", "width, vocabulary, tied, { accuracy, scale, softcap }",
+      "y[.., width], target[..] of i32",
       "a last layer without bias and cross-entropy in one: logits are never all in memory. `tied`: an `Embedding` " ..
-      "whose table is the weight" },
+      "whose table is the weight. Logits are multiplied by `scale`, then softcap * tanh(logits / softcap)" },
   } },
   -- Of cairn.nn.init.
   init = {

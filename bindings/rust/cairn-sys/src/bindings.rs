@@ -189,6 +189,7 @@ pub const CAIRN_ATTR_INTEGER: _bindgen_ty_5 = 0;
 pub const CAIRN_ATTR_REAL: _bindgen_ty_5 = 1;
 pub const CAIRN_ATTR_WORD: _bindgen_ty_5 = 2;
 pub const CAIRN_ATTR_LIST: _bindgen_ty_5 = 3;
+pub const CAIRN_ATTR_REALS: _bindgen_ty_5 = 4;
 pub type _bindgen_ty_5 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -200,6 +201,7 @@ pub struct cairn_attr {
     pub list: *const i64,
     pub list_count: u32,
     pub kind: u32,
+    pub reals: *const f64,
 }
 pub type cairn_attr_t = cairn_attr;
 #[repr(C)]

@@ -82,7 +82,7 @@ fn cairn_tensor_desc_t_lies_as_promised() {
 
 #[test]
 fn cairn_attr_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_attr_t>(), 48);
+    assert_eq!(size_of::<cairn_attr_t>(), 56);
     assert_eq!(place!(cairn_attr_t, name), (0, 8));
     assert_eq!(place!(cairn_attr_t, integer), (8, 8));
     assert_eq!(place!(cairn_attr_t, real), (16, 8));
@@ -90,6 +90,7 @@ fn cairn_attr_t_lies_as_promised() {
     assert_eq!(place!(cairn_attr_t, list), (32, 8));
     assert_eq!(place!(cairn_attr_t, list_count), (40, 4));
     assert_eq!(place!(cairn_attr_t, kind), (44, 4));
+    assert_eq!(place!(cairn_attr_t, reals), (48, 8));
 }
 
 #[test]

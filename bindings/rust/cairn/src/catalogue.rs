@@ -46,7 +46,7 @@ catalogue! {
         inputs,
         /// `?` after a name: made only where the description says so.
         outputs,
-        /// `name:type`, type `i` integer, `f` real, `s` word, `l` list of integers; `!` after it: must be given.
+        /// `name:type`, type `i` integer, `f` real, `s` word, `l` list of integers, `r` list of reals; `!` after it: must be given.
         attributes,
         /// What it computes, shapes and defaults.
         description,

@@ -24,6 +24,9 @@ fn invalid_argument_names_op_and_shapes() {
     let w = graph.parameter("w", &[3, 5], Parameter::zeros()).unwrap();
     fails(Status::InvalidArgument, &["linear", "8", "5"], graph.linear(x, w).build());
     fails(Status::InvalidArgument, &["NUL at byte 1"], graph.input("a\0b", &[1], DType::F32));
+    let rows = graph.input("rows", &[1, 2, 4], DType::F32).unwrap();
+    assert!(graph.rope(rows, 1).frequencies(&[1.0, 0.5]).build().is_ok());
+    fails(Status::InvalidArgument, &["rope", "2 numbers"], graph.rope(rows, 1).frequencies(&[1.0]).build());
     // A value of another graph would silently be another value.
     let other = instance.graph().unwrap().input("x", &[8, 4], DType::F32).unwrap();
     fails(Status::InvalidArgument, &["another graph"], graph.gelu(other).build());

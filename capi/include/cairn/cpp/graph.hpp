@@ -21,10 +21,10 @@ using Value = cairn_value_t;
 using Region = cairn_region_t;
 
 // A named attribute of an op, with what it says: {"axis", 1}, {"factor", 0.5}, {"dtype", "bf16"}, {"shape", {3, 8}}; a list of
-// one number is {"shape", std::vector<int64_t>{8}}.
+// one number is {"shape", std::vector<int64_t>{8}}, and one of real numbers {"frequencies", std::vector<double>{1, 0.1}}.
 struct Attr {
   const char* name;
-  std::variant<int64_t, double, std::string, std::vector<int64_t>> value;
+  std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>> value;
 
   Attr(const char* n, int v) : name(n), value(int64_t{v}) {}
   Attr(const char* n, int64_t v) : name(n), value(v) {}
@@ -32,6 +32,9 @@ struct Attr {
   template <class Word, class = std::enable_if_t<std::is_convertible_v<const Word&, std::string_view>>>
   Attr(const char* n, const Word& v) : name(n), value(std::string(std::string_view(v))) {}
   Attr(const char* n, std::vector<int64_t> v) : name(n), value(std::move(v)) {}
+  // A template, so that {3, 8} is a list of integers.
+  template <class Reals, std::enable_if_t<std::is_same_v<Reals, std::vector<double>>, int> = 0>
+  Attr(const char* n, Reals v) : name(n), value(std::move(v)) {}
 
   cairn_attr_t raw() const {  // borrows from this
     cairn_attr_t a{};
@@ -43,6 +46,10 @@ struct Attr {
     if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
       a.list = list->data();
       a.list_count = static_cast<uint32_t>(list->size());
+    }
+    if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
+      a.reals = reals->data();
+      a.list_count = static_cast<uint32_t>(reals->size());
     }
     return a;
   }

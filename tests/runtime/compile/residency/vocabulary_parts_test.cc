@@ -17,6 +17,7 @@ TEST(VocabularyParts, HaveTheBitsOfOnePiece) {
   for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16})
     for (const Model& m :
          {Model{}, Model{.tied = false}, Model{.weights = true, .accuracy = true, .chunk = 16},
+          Model{.weights = true, .chunk = 24, .scale = 1.7, .softcap = 2}, Model{.scale = 0.3},
           Model{.vocab = 1311, .width = 40, .rows = 33}, Model{.frozen = true},
           Model{.vocab = 9000, .width = 64, .rows = 300, .accuracy = true}})
       for (const int64_t parts : {2, 5}) {

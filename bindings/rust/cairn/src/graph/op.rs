@@ -6,7 +6,7 @@ use crate::handle::{blank, check};
 use crate::text::Texts;
 use cairn_sys as sys;
 
-/// The value of an attribute: a whole number, a real one, a word, or a list of whole numbers.
+/// The value of an attribute: an integer, a real number, a word, or a list of integers or of real numbers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Attr {
@@ -18,6 +18,8 @@ pub enum Attr {
     Word(String),
     /// A list, as a shape.
     List(Vec<i64>),
+    /// A list of real numbers, as frequencies.
+    Reals(Vec<f64>),
 }
 
 macro_rules! attribute {
@@ -32,7 +34,7 @@ macro_rules! attribute {
 
 attribute! {
     i64: Integer i64::from, i32: Integer i64::from, bool: Integer i64::from, f64: Real f64::from, &str: Word String::from,
-    &[i64]: List <[i64]>::to_vec, Vec<i64>: List Vec::from,
+    &[i64]: List <[i64]>::to_vec, Vec<i64>: List Vec::from, &[f64]: Reals <[f64]>::to_vec, Vec<f64>: Reals Vec::from,
 }
 
 impl<const N: usize> From<&[i64; N]> for Attr {
@@ -117,6 +119,11 @@ pub(crate) fn made(value: Option<Value>) -> Result<Value> {
     value.ok_or_else(|| Error::new(Status::Internal, "an op gave no value for an output that it always has"))
 }
 
+fn count(name: &str, elements: usize) -> Result<u32> {
+    u32::try_from(elements)
+        .map_err(|_| Error::argument(format!("the list '{name}' has {elements} elements: too many")))
+}
+
 /// Borrows from `texts` and `value`.
 fn raw_attr(texts: &mut Texts, name: &str, value: &Attr) -> Result<sys::cairn_attr_t> {
     let mut raw = blank::<sys::cairn_attr_t>();
@@ -136,9 +143,13 @@ fn raw_attr(texts: &mut Texts, name: &str, value: &Attr) -> Result<sys::cairn_at
         }
         Attr::List(list) => {
             raw.list = list.as_ptr();
-            raw.list_count = u32::try_from(list.len())
-                .map_err(|_| Error::argument(format!("the list '{name}' has {} elements: too many", list.len())))?;
+            raw.list_count = count(name, list.len())?;
             sys::CAIRN_ATTR_LIST
+        }
+        Attr::Reals(list) => {
+            raw.reals = list.as_ptr();
+            raw.list_count = count(name, list.len())?;
+            sys::CAIRN_ATTR_REALS
         }
     };
     Ok(raw)

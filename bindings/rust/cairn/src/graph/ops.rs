@@ -33,8 +33,9 @@ impl GraphBuilder {
         Layernorm(Op::new(self, "layernorm", &[x]))
     }
 
-    /// Begins the op `rmsnorm`: y = x rstd gamma over the last axis, rstd = 1 / sqrt(mean of x^2 + eps), float32
-    /// (float64 in float64 graphs). eps: default 1e-5.
+    /// Begins the op `rmsnorm`: y = x rstd (gamma + offset) over the last axis, rstd = 1 / sqrt(mean of x^2 + eps),
+    /// float32 (float64 in float64 graphs). eps: default 1e-5. offset: default 0; 1 where weights are stored as what
+    /// they differ from 1 by.
     pub fn rmsnorm(&mut self, x: Value) -> Rmsnorm<'_> {
         Rmsnorm(Op::new(self, "rmsnorm", &[x]))
     }
@@ -47,8 +48,11 @@ impl GraphBuilder {
         Attention(Op::new(self, "attention", &[q]).attr("heads", heads))
     }
 
-    /// Begins the op `rope`: Rotary positions (Su et al., 2021), x\[B, T, H\*D\]: the element pairs (i, i + D/2) of
-    /// each head turn by t \* base^(-2i/D). base: default 10000. inverse: 1 turns back, which is the gradient.
+    /// Begins the op `rope`: Rotary positions (Su et al., 2021), x\[B, T, H\*D\]: the element pairs (i, i + R/2) of the
+    /// first R columns of each head turn by position \* base^(-2i/R); the other columns pass. positions\[B, T\] i32;
+    /// default t. columns: R, even; default D. base: default 10000. frequencies: R/2 numbers, radians per position,
+    /// instead of base's. interleaved: 1 where the pairs are (2i, 2i + 1). factor: what the turned pairs are multiplied
+    /// by; default 1. inverse: 1 turns the other way, which is the gradient.
     pub fn rope(&mut self, x: Value, heads: i64) -> Rope<'_> {
         Rope(Op::new(self, "rope", &[x]).attr("heads", heads))
     }
@@ -114,9 +118,21 @@ impl GraphBuilder {
         Pow(Op::new(self, "pow", &[x]).attr("exponent", exponent))
     }
 
+    /// Begins the op `softcap`: y = cap tanh(x / cap): x while it is small, and never beyond -cap and cap.
+    pub fn softcap(&mut self, x: Value, cap: f64) -> Softcap<'_> {
+        Softcap(Op::new(self, "softcap", &[x]).attr("cap", cap))
+    }
+
     /// Begins the op `swiglu`: y = silu(gate) up.
     pub fn swiglu(&mut self, gate: Value, up: Value) -> Swiglu<'_> {
         Swiglu(Op::new(self, "swiglu", &[gate, up]))
+    }
+
+    /// Begins the op `glu`: y = act(gate) up. activation: silu (default), gelu (by erf), gelu\_tanh, relu; or
+    /// swish\_clamped, with gate of at most limit and up within -limit and limit: y = gate sigmoid(1.702 gate) (up +
+    /// 1). limit: default 7; for swish\_clamped alone.
+    pub fn glu(&mut self, gate: Value, up: Value) -> Glu<'_> {
+        Glu(Op::new(self, "glu", &[gate, up]))
     }
 
     /// Begins the op `add`: y = a + b. Shapes broadcast by NumPy's rules: aligned at the last axis, an axis of 1 or one
@@ -213,7 +229,8 @@ impl GraphBuilder {
 
     /// Begins the op `linear_cross_entropy`: cross\_entropy of logits = x\[.., C\] w\[V, C\]^T, which are made in
     /// chunks of rows and never stored all at once. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1
-    /// makes hits and count, accuracy's of those logits.
+    /// makes hits and count, accuracy's of those logits. scale: what logits are multiplied by; default 1. softcap: with
+    /// it they are softcap tanh(logits / softcap) after that.
     pub fn linear_cross_entropy(&mut self, x: Value, w: Value, targets: Value) -> LinearCrossEntropy<'_> {
         LinearCrossEntropy(Op::new(self, "linear_cross_entropy", &[x, w, targets]))
     }
@@ -431,6 +448,11 @@ impl<'g> Rmsnorm<'g> {
         Self(self.0.attr("eps", eps))
     }
 
+    /// The attribute `offset`, which may be left out.
+    pub fn offset(self, offset: f64) -> Self {
+        Self(self.0.attr("offset", offset))
+    }
+
     /// Adds the op and returns `y`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
@@ -512,6 +534,11 @@ pub struct AttentionOutputs {
 pub struct Rope<'g>(Op<'g>);
 
 impl<'g> Rope<'g> {
+    /// The operand `positions`, which may be left out.
+    pub fn positions(self, positions: Value) -> Self {
+        Self(self.0.input(1, positions))
+    }
+
     /// The attribute `base`, which may be left out.
     pub fn base(self, base: f64) -> Self {
         Self(self.0.attr("base", base))
@@ -520,6 +547,26 @@ impl<'g> Rope<'g> {
     /// The attribute `inverse`, which may be left out.
     pub fn inverse(self, inverse: i64) -> Self {
         Self(self.0.attr("inverse", inverse))
+    }
+
+    /// The attribute `columns`, which may be left out.
+    pub fn columns(self, columns: i64) -> Self {
+        Self(self.0.attr("columns", columns))
+    }
+
+    /// The attribute `interleaved`, which may be left out.
+    pub fn interleaved(self, interleaved: i64) -> Self {
+        Self(self.0.attr("interleaved", interleaved))
+    }
+
+    /// The attribute `frequencies`, which may be left out.
+    pub fn frequencies(self, frequencies: &[f64]) -> Self {
+        Self(self.0.attr("frequencies", frequencies))
+    }
+
+    /// The attribute `factor`, which may be left out.
+    pub fn factor(self, factor: f64) -> Self {
+        Self(self.0.attr("factor", factor))
     }
 
     /// Adds the op and returns `y`.
@@ -687,12 +734,46 @@ impl<'g> Pow<'g> {
     }
 }
 
+/// The op `softcap`, begun by [`GraphBuilder::softcap`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Softcap<'g>(Op<'g>);
+
+impl<'g> Softcap<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
 /// The op `swiglu`, begun by [`GraphBuilder::swiglu`] and added by `build`.
 #[must_use = "an op is added by build"]
 #[derive(Debug)]
 pub struct Swiglu<'g>(Op<'g>);
 
 impl<'g> Swiglu<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `glu`, begun by [`GraphBuilder::glu`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Glu<'g>(Op<'g>);
+
+impl<'g> Glu<'g> {
+    /// The attribute `activation`, which may be left out.
+    pub fn activation(self, activation: &str) -> Self {
+        Self(self.0.attr("activation", activation))
+    }
+
+    /// The attribute `limit`, which may be left out.
+    pub fn limit(self, limit: f64) -> Self {
+        Self(self.0.attr("limit", limit))
+    }
+
     /// Adds the op and returns `y`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
@@ -930,6 +1011,16 @@ impl<'g> LinearCrossEntropy<'g> {
     /// The attribute `smoothing`, which may be left out.
     pub fn smoothing(self, smoothing: f64) -> Self {
         Self(self.0.attr("smoothing", smoothing))
+    }
+
+    /// The attribute `scale`, which may be left out.
+    pub fn scale(self, scale: f64) -> Self {
+        Self(self.0.attr("scale", scale))
+    }
+
+    /// The attribute `softcap`, which may be left out.
+    pub fn softcap(self, softcap: f64) -> Self {
+        Self(self.0.attr("softcap", softcap))
     }
 
     /// Adds the op and returns `loss`.
@@ -1267,7 +1358,9 @@ pub(crate) const NAMES: &[&str] = &[
     "abs",
     "clamp",
     "pow",
+    "softcap",
     "swiglu",
+    "glu",
     "add",
     "mul",
     "sub",

@@ -207,6 +207,7 @@ typedef struct cairn_attr {
   const int64_t* list;
   uint32_t list_count;
   uint32_t kind;
+  const double* reals;
 } cairn_attr_t;
 
 typedef struct cairn_graph cairn_graph_t;
