@@ -1,7 +1,7 @@
 // Small cases of every op with a gradient.
 #pragma once
 #include "runtime/ops/functions.h"
-#include "tests/conformance/cases.h"
+#include "tests/conformance/attention_cases.h"
 
 namespace cairn::conformance {
 
@@ -193,6 +193,7 @@ inline std::vector<Case> gradient_cases() {
   add_matmuls(cases);
   add_norms(cases);
   add_attention(cases);
+  add_masks(cases);
   add_elementwise(cases);
   add_losses(cases);
   add_layout(cases);
