@@ -95,9 +95,11 @@ class Autodiff final : public ops::GradientEmitter {
                                  op_->region);
       made_by_[node.out[i]] = {static_cast<int32_t>(b_.joint.ops().size()), static_cast<int32_t>(i)};
     }
+    while (node.out.back() < 0 && row.outputs[node.out.size() - 1].later) node.out.pop_back();
     replaces_ = replaces_ || replaces;
     if (row.is(ops::ALIAS)) b_.joint.values[node.out[0]].alias_of = node.in[0];
     std::vector<ops::Id> result = node.out;
+    result.resize(row.outputs.size(), kNone);
     b_.joint.ops().push_back(std::move(node));
     return result;
   }

@@ -82,7 +82,7 @@ struct Operand {
   bool optional = false;     // "name?"
   bool accumulates = false;  // "name+" (outputs): kernel can add to it
   bool in_place = false;  // "name=" (inputs): output 0 may lie on it, where elements are as many and as wide
-  bool later = false;     // "name~" (inputs): graphs do not store that it is left out, as from before it was
+  bool later = false;     // "name~": graphs do not store that it is left out, as from before it was
   OperandRole role = OperandRole::kData;
   // Of a weight in a product, which a backend may want packed: for what use. "forward" (y = x w^T) and
   // "input_grad" (dx = dy w) stand for the role in the table.
@@ -176,7 +176,7 @@ std::optional<Lookup> lookup(const OpRow& row);
 // known.
 void check_attrs(const OpRow& row, const Attrs& attrs);
 
-// attrs: only attention looks at it (causal); nullptr stands for the defaults.
+// attrs: only attention looks at it (causal, window); nullptr stands for the defaults.
 Work work(const OpRow& row, std::span<const TensorDesc> in, std::span<const TensorDesc> out,
           const Attrs* attrs = nullptr);
 

@@ -31,12 +31,35 @@ double traffic(const OpRow& row, Descs in, Descs out) {
   return sum;
 }
 
-// Two operations per pair of positions and channel of y, times the number of such products.
-double attention_flops(const TensorDesc& y, const Attrs* attrs, double products) {
-  const double t = static_cast<double>(y.shape[1]);
+// Rows and keys that meet: what sequences, lengths and a position say is not known, and counts as if all met.
+double attention_pairs(double rows, double keys, const Attrs* attrs) {
   const bool causal = attrs == nullptr || attrs->integer("causal", 1) != 0;
-  const double pairs = causal ? t * (t + 1) / 2 : t * t;
-  return 2 * products * static_cast<double>(y.shape[0]) * pairs * last(y);
+  const double all = causal && keys == rows ? rows * (rows + 1) / 2 : rows * keys;
+  if (attrs == nullptr || !attrs->has("window")) return all;
+  const double w = std::min(std::max(rows, keys), static_cast<double>(attrs->integer("window")));
+  if (keys != rows) return std::min(all, rows * (causal ? w : 2 * w - 1));
+  return causal ? rows * w - w * (w - 1) / 2 : rows * (2 * w - 1) - w * (w - 1);
+}
+
+// Of attention, whose q is operand `q`: two operations per pair and channel of y, times the number of such products.
+// Operands that a call leaves out take no bytes, but for those that the row has had from the beginning.
+Work attention_work(const OpRow& row, Descs in, Descs out, const Attrs* attrs, size_t q, double products) {
+  const TensorDesc& y = q == 0 ? out[0] : in[0];
+  const bool packed = q + 1 >= in.size() || in[q + 1].shape.rank != 3;
+  const auto rows = static_cast<double>(y.shape[1]);
+  const double keys = packed ? rows : static_cast<double>(in[q + 1].shape[1]);
+  const size_t early_in = q == 0 ? 3 : 6, early_out = 3;
+  double moved =
+      traffic(row, in.first(std::min(in.size(), early_in)), out.first(std::min(out.size(), early_out)));
+  const auto add = [&](Descs list, size_t from) {
+    for (size_t i = from; i < list.size(); ++i)
+      if (list[i].shape.rank > 0) moved += static_cast<double>(list[i].bytes());
+  };
+  add(in, early_in);
+  add(out, early_out);
+  const double flops =
+      2 * products * static_cast<double>(y.shape[0]) * attention_pairs(rows, keys, attrs) * last(y);
+  return {flops, moved};
 }
 
 }  // namespace
@@ -86,12 +109,12 @@ Work work_head_part(const OpRow& row, Descs in, Descs out, const Attrs*) {
 }
 
 Work work_attention(const OpRow& row, Descs in, Descs out, const Attrs* attrs) {
-  return {attention_flops(out[0], attrs, 2), traffic(row, in, out)};
+  return attention_work(row, in, out, attrs, 0, 2);
 }
 
 // Scores again, dp, dv, dq, dk.
 Work work_attention_grad(const OpRow& row, Descs in, Descs out, const Attrs* attrs) {
-  return {attention_flops(in[0], attrs, 5), traffic(row, in, out)};
+  return attention_work(row, in, out, attrs, 1, 5);
 }
 
 // Newton-Schulz steps are three products each, on the smaller side of a matrix.

@@ -170,6 +170,7 @@ inline std::vector<Case> backend_cases() {
   add_backend_products(cases);
   add_backend_rows(cases);
   add_backend_attention(cases);
+  add_backend_masks(cases);
   add_backend_elements(cases);
   return cases;
 }

@@ -19,6 +19,8 @@ struct Operand {
   double lo = -1, hi = 1;
   bool apart = false;  // at least 0.1 away from zero: for functions with a kink there
   bool whole = false;  // -1, 0 or 1: sums of products are exact in every type, and many are equal
+  bool samples =
+      false;  // integers: samples that lie one after the other in the last axis, with `lo` at its end
 };
 
 struct Case {
@@ -83,6 +85,10 @@ inline double draw(uint64_t tensor, int64_t element, const Operand& o) {
     made[1] = fourth;
   }
   const double u = block[element % 4] * 0x1p-32;
+  if (o.samples) {
+    const int64_t length = o.shape.back(), at = element % length;
+    return at == length - 1 ? o.lo : std::floor(static_cast<double>(at) * o.hi / static_cast<double>(length));
+  }
   // Where a range begins below zero, what it holds for (ignored, outside) must come up.
   if (o.kind == 'I' && o.lo < 0 && element % 5 == 1) return o.lo;
   if (o.kind == 'I') return std::floor(o.lo + u * (o.hi - o.lo));

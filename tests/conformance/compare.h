@@ -80,7 +80,8 @@ inline void run_into(const kernels::Kernel& kernel, std::span<const Tensor> in, 
 
 inline double largest_of(const Tensor& t) {
   double largest = 0;
-  for (int64_t i = 0; i < t.desc.shape.elements(); ++i) largest = std::max(largest, std::fabs(get(t, i)));
+  for (int64_t i = 0; i < t.desc.shape.elements(); ++i)
+    if (const double size = std::fabs(get(t, i)); std::isfinite(size)) largest = std::max(largest, size);
   return largest;
 }
 

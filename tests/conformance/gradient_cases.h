@@ -2,7 +2,7 @@
 #pragma once
 #include "runtime/base/glu.h"
 #include "runtime/ops/functions.h"
-#include "tests/conformance/cases.h"
+#include "tests/conformance/attention_cases.h"
 
 namespace cairn::conformance {
 
@@ -238,6 +238,7 @@ inline std::vector<Case> gradient_cases() {
   add_norms(cases);
   add_attention(cases);
   add_rope(cases);
+  add_masks(cases);
   add_elementwise(cases);
   add_losses(cases);
   add_layout(cases);

@@ -4,7 +4,7 @@
 // again.
 #include <cmath>
 
-#include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/attention/mask.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
@@ -115,8 +115,8 @@ __device__ __forceinline__ void put(const float (&v)[4][4], float4* to) {
 struct Place {
   int b, h, first, column;
 
-  __device__ Place(const AttentionShape& a, int heads, int slices, bool late_first) {
-    const int tiles = (a.length - 1) / kTile + 1;
+  __device__ Place(int length, int heads, int slices, bool late_first) {
+    const int tiles = (length - 1) / kTile + 1;
     int64_t i = blockIdx.x;
     column = static_cast<int>(i % slices);
     i /= slices;
@@ -128,26 +128,43 @@ struct Place {
   }
 };
 
-__device__ __forceinline__ int keys_seen(const AttentionShape& a, int query) {  // by the 64 queries from here
-  return a.causal && query + kTile < a.length ? query + kTile : a.length;
+// Keys that the 64 queries from here see; the first ones are at a full tile.
+template <bool kMasked>
+__device__ __forceinline__ Run keys_seen(const AttentionShape& a, const AttentionMask& mask, int b,
+                                         int query) {
+  if constexpr (kMasked) {
+    const Run run = run_of(mask.keys_of_rows, a.length, b, query, kTile);
+    return {run.begin / kTile * kTile, run.end};
+  }
+  return {0, a.causal && query + kTile < a.length ? query + kTile : a.length};
 }
-__device__ __forceinline__ bool visible(const AttentionShape& a, int query, int key) {
+template <bool kMasked>
+__device__ __forceinline__ bool visible(const AttentionShape& a, const Sight& sight, int query, int key) {
+  if constexpr (kMasked) return sight.sees(a, query, key);
   return key < a.length && query < a.length && (!a.causal || key <= query);
 }
+template <bool kMasked>
+__device__ __forceinline__ Sight sight_of(const AttentionShape& a, const AttentionMask& mask, int b) {
+  if constexpr (kMasked) return Sight(a, mask, b);
+  return Sight();
+}
 
-template <class T, int kSlices>
-__global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(AttentionShape a, const T* q,
+template <class T, int kSlices, bool kMasked>
+__global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(AttentionShape a,
+                                                                            AttentionMask mask, const T* q,
                                                                             const T* k, const T* v, T* y,
                                                                             float* lse, int slices) {
   CAIRN_SHARED float4 stage[kSlots];
   CAIRN_SHARED float4 weights[kSlots];
-  const Place at(a, a.heads, slices, a.causal);
-  const int g = at.h / a.group(), rows = a.length - at.first, seen = keys_seen(a, at.first);
+  const Place at(a.length, a.heads, slices, a.causal);
+  const Sight sight = sight_of<kMasked>(a, mask, at.b);
+  const Run run = keys_seen<kMasked>(a, mask, at.b, at.first);
+  const int g = at.h / a.group(), rows = a.length - at.first, seen = run.end;
   const int column = at.column * kSlices * kTile;
   q += a.q_at(at.b, at.h, at.first);
   float out[kSlices][4][4] = {}, largest[4], sum[4] = {};
   for (float& m : largest) m = -INFINITY;
-  for (int key = 0; key < seen; key += kTile) {
+  for (int key = run.begin; key < seen; key += kTile) {
     const int64_t to_key = a.kv_at(at.b, g, key);
     const int keys = seen - key;
     float s[4][4];
@@ -155,17 +172,21 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(Atte
     for (int i = 0; i < 4; ++i) {
       float most = largest[i];
       for (int j = 0; j < 4; ++j) {
-        const bool seen_here = visible(a, at.first + own_row() + i, key + own_column() + j);
+        const bool seen_here = visible<kMasked>(a, sight, at.first + own_row() + i, key + own_column() + j);
+        if constexpr (kMasked) {
+          float slope;
+          if (a.softcap > 0) s[i][j] = capped(a, s[i][j] * a.scale, slope) / a.scale;
+        }
         if (!seen_here) s[i][j] = -INFINITY;
         most = fmaxf(most, s[i][j]);
       }
       for (int by = 8; by > 0; by /= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, by));
-      if (most == -INFINITY) most = 0;  // a row after the last
-      const float shrink = expf((largest[i] - most) * a.scale);
+      const float shift = most == -INFINITY ? 0 : most;  // of a row that has seen no key yet
+      const float shrink = expf((largest[i] - shift) * a.scale);
       largest[i] = most;
       sum[i] *= shrink;
       for (int j = 0; j < 4; ++j) {
-        s[i][j] = expf((s[i][j] - most) * a.scale);
+        s[i][j] = expf((s[i][j] - shift) * a.scale);
         sum[i] += s[i][j];
         for (int c = 0; c < kSlices; ++c) out[c][i][j] *= shrink;
       }
@@ -177,53 +198,74 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(Atte
   for (int i = 0; i < 4; ++i) {
     for (int by = 8; by > 0; by /= 2) sum[i] += __shfl_xor_sync(kAllLanes, sum[i], by);
     inverse[i] = 1.0f / sum[i];
+    float row_lse = largest[i] * a.scale + logf(sum[i]);
+    if constexpr (kMasked) {
+      const float* sink = mask.sinks == nullptr ? nullptr : mask.sinks + at.h;
+      row_lse = finish_row(sum[i], largest[i] * a.scale, sink, inverse[i]);
+    }
     const int row = own_row() + i;
     if (lse != nullptr && at.column == 0 && own_column() == 0 && row < rows)
-      lse[a.row_at(at.b, at.h, at.first + row)] = largest[i] * a.scale + logf(sum[i]);
+      lse[a.row_at(at.b, at.h, at.first + row)] = row_lse;
   }
   store_rows<kSlices>(out, inverse, y + a.y_at(at.b, at.h, at.first), a.y_ld, rows, column, a.dim);
 }
 
 // s = p = exp(scale s - lse), dp = ds = p (dp - delta), for 64 queries and 64 keys; `lse` and `delta` of the
 // head.
-__device__ __forceinline__ void score_gradients(const AttentionShape& a, int query, int key, const float* lse,
-                                                const float* delta, float (&s)[4][4], float (&dp)[4][4]) {
+template <bool kMasked>
+__device__ __forceinline__ void score_gradients(const AttentionShape& a, const Sight& sight, bool sinks,
+                                                int query, int key, const float* lse, const float* delta,
+                                                float (&s)[4][4], float (&dp)[4][4]) {
   for (int i = 0; i < 4; ++i) {
     const int row = query + own_row() + i;
     const float row_lse = row < a.length ? lse[row] : 0, row_delta = row < a.length ? delta[row] : 0;
     // A softmax of one element is constant; rounding in delta must not give it a gradient.
-    const bool constant = a.length == 1 || (a.causal && row == 0);
+    bool constant = a.length == 1 || (a.causal && row == 0);
+    if constexpr (kMasked) {
+      const Run run = sight.keys(a, row);
+      constant = !sinks && run.end - run.begin == 1;
+    }
     for (int j = 0; j < 4; ++j) {
-      const bool seen = visible(a, row, key + own_column() + j);
-      s[i][j] = seen ? expf(s[i][j] * a.scale - row_lse) : 0;
-      dp[i][j] = seen && !constant ? s[i][j] * (dp[i][j] - row_delta) : 0;
+      const bool seen = visible<kMasked>(a, sight, row, key + own_column() + j);
+      float score = s[i][j] * a.scale;
+      if constexpr (kMasked) {
+        float slope = 1;
+        score = capped(a, score, slope);
+        s[i][j] = seen ? expf(score - row_lse) : 0;
+        dp[i][j] = seen && !constant ? s[i][j] * (dp[i][j] - row_delta) * slope : 0;
+      } else {
+        s[i][j] = seen ? expf(score - row_lse) : 0;
+        dp[i][j] = seen && !constant ? s[i][j] * (dp[i][j] - row_delta) : 0;
+      }
     }
   }
 }
 
 // dk and dv of 64 keys, over all queries of the group that see them.
-template <class T, int kSlices>
-__global__ __launch_bounds__(kThreads,
-                             kSlices == 1 ? 2 : 1) void grad_keys(AttentionShape a, const T* dy, const T* q,
-                                                                  const T* k, const T* v, const float* lse,
-                                                                  const float* delta, int64_t padded, T* dk,
-                                                                  T* dv, int slices) {
+template <class T, int kSlices, bool kMasked>
+__global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void grad_keys(
+    AttentionShape a, AttentionMask mask, const T* dy, const T* q, const T* k, const T* v, const float* lse,
+    const float* delta, int64_t padded, T* dk, T* dv, int slices) {
   CAIRN_SHARED float4 stage[kSlots];
   CAIRN_SHARED float4 p[kSlots];
   CAIRN_SHARED float4 ds[kSlots];
-  const Place at(a, a.kv_heads, slices, false);
+  const Place at(a.keys, a.kv_heads, slices, false);
+  const Sight sight = sight_of<kMasked>(a, mask, at.b);
+  Run run = {a.causal ? at.first : 0, a.length};
+  if constexpr (kMasked) run = run_of(mask.rows_of_keys, a.keys, at.b, at.first, kTile);
   const int64_t own = a.kv_at(at.b, at.h, at.first);
-  const int keys = a.length - at.first, column = at.column * kSlices * kTile;
+  const int keys = a.keys - at.first, column = at.column * kSlices * kTile;
   float sum_k[kSlices][4][4] = {}, sum_v[kSlices][4][4] = {};
   for (int h = at.h * a.group(); h < (at.h + 1) * a.group(); ++h) {
     const int64_t numbers = (static_cast<int64_t>(at.b) * a.heads + h) * padded;
-    for (int query = a.causal ? at.first : 0; query < a.length; query += kTile) {
+    for (int query = run.begin / kTile * kTile; query < run.end; query += kTile) {
       const T *own_q = q + a.q_at(at.b, h, query), *own_dy = dy + a.y_at(at.b, h, query);
       const int rows = a.length - query;
       float s[4][4], dp[4][4];
       dot_rows(s, own_q, a.q_ld, rows, k + own, a.kv_ld, keys, a.dim, stage);
       dot_rows(dp, own_dy, a.y_ld, rows, v + own, a.kv_ld, keys, a.dim, stage);
-      score_gradients(a, query, at.first, lse + numbers, delta + numbers, s, dp);
+      score_gradients<kMasked>(a, sight, mask.sinks != nullptr, query, at.first, lse + numbers,
+                               delta + numbers, s, dp);
       put(s, p);
       put(dp, ds);
       add_product<kSlices, false>(sum_v, p, own_dy, a.y_ld, rows, column, a.dim, stage);
@@ -236,28 +278,29 @@ __global__ __launch_bounds__(kThreads,
 }
 
 // dq of 64 queries, over all keys that they see.
-template <class T, int kSlices>
-__global__ __launch_bounds__(kThreads,
-                             kSlices == 1 ? 2 : 1) void grad_queries(AttentionShape a, const T* dy,
-                                                                     const T* q, const T* k, const T* v,
-                                                                     const float* lse, const float* delta,
-                                                                     int64_t padded, T* dq, int slices) {
+template <class T, int kSlices, bool kMasked>
+__global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void grad_queries(
+    AttentionShape a, AttentionMask mask, const T* dy, const T* q, const T* k, const T* v, const float* lse,
+    const float* delta, int64_t padded, T* dq, int slices) {
   CAIRN_SHARED float4 stage[kSlots];
   CAIRN_SHARED float4 ds[kSlots];
-  const Place at(a, a.heads, slices, a.causal);
-  const int g = at.h / a.group(), rows = a.length - at.first, seen = keys_seen(a, at.first);
+  const Place at(a.length, a.heads, slices, a.causal);
+  const Sight sight = sight_of<kMasked>(a, mask, at.b);
+  const Run run = keys_seen<kMasked>(a, mask, at.b, at.first);
+  const int g = at.h / a.group(), rows = a.length - at.first, seen = run.end;
   const int column = at.column * kSlices * kTile;
   const int64_t numbers = (static_cast<int64_t>(at.b) * a.heads + at.h) * padded;
   const int64_t own = a.q_at(at.b, at.h, at.first);
   dy += a.y_at(at.b, at.h, at.first);
   float sum[kSlices][4][4] = {};
-  for (int key = 0; key < seen; key += kTile) {
+  for (int key = run.begin; key < seen; key += kTile) {
     const int64_t to_key = a.kv_at(at.b, g, key);
     const int keys = seen - key;
     float s[4][4], dp[4][4];
     dot_rows(s, q + own, a.q_ld, rows, k + to_key, a.kv_ld, keys, a.dim, stage);
     dot_rows(dp, dy, a.y_ld, rows, v + to_key, a.kv_ld, keys, a.dim, stage);
-    score_gradients(a, at.first, key, lse + numbers, delta + numbers, s, dp);
+    score_gradients<kMasked>(a, sight, mask.sinks != nullptr, at.first, key, lse + numbers, delta + numbers,
+                             s, dp);
     put_turned(dp, ds);
     add_product<kSlices, true>(sum, ds, k + to_key, a.kv_ld, keys, column, a.dim, stage);
   }
@@ -285,11 +328,16 @@ std::unique_ptr<Kernel> make_attention(const Signature& s) {
       using T = decltype(zero);
       constexpr int kSlices = columns;
       const LaunchSize size{.blocks = a.blocks(kTile, a.heads) * slices, .threads = kThreads};
-      return make_kernel([=](const Call& call) {
-        const Heads<const T> in = heads_of<const T>(call.in, 0, a);
-        launch(stream_of(call), attention<T, kSlices>, size, a, in.q, in.k, in.v, output<T>(call, 0),
-               output<float>(call, 1), slices);
-      });
+      const auto kernel = a.masked ? attention<T, kSlices, true> : attention<T, kSlices, false>;
+      return make_kernel(
+          [=](const Call& call) {
+            const cudaStream_t stream = stream_of(call);
+            const Heads<const T> in = heads_of<const T>(call.in, 0, a);
+            const AttentionMask mask = prepare_mask(stream, a, call, call.workspace);
+            launch(stream, kernel, size, a, mask, in.q, in.k, in.v, output<T>(call, 0),
+                   output<float>(call, 1), slices);
+          },
+          mask_bytes(a));
     });
   });
 }
@@ -303,8 +351,10 @@ std::unique_ptr<Kernel> make_attention_grad(const Signature& s) {
     return with_slices(a.dim, [&](auto columns, int slices) {
       using T = decltype(zero);
       constexpr int kSlices = columns;
-      const LaunchSize of_keys{.blocks = a.blocks(kTile, a.kv_heads) * slices, .threads = kThreads};
+      const LaunchSize of_keys{.blocks = a.key_blocks(kTile, a.kv_heads) * slices, .threads = kThreads};
       const LaunchSize of_queries{.blocks = a.blocks(kTile, a.heads) * slices, .threads = kThreads};
+      const auto keys_kernel = a.masked ? grad_keys<T, kSlices, true> : grad_keys<T, kSlices, false>;
+      const auto queries_kernel = a.masked ? grad_queries<T, kSlices, true> : grad_queries<T, kSlices, false>;
       return make_kernel(
           [=](const Call& call) {
             const cudaStream_t stream = stream_of(call);
@@ -312,16 +362,19 @@ std::unique_ptr<Kernel> make_attention_grad(const Signature& s) {
             const Heads<T> out = heads_of<T>(call.out, 0, a);
             const T* dy = input<const T>(call, 0);
             const RowNumbers rows(call.workspace, a);
+            const AttentionMask mask =
+                prepare_mask(stream, a, call, static_cast<char*>(call.workspace) + RowNumbers::bytes(a));
             launch_row_numbers(stream, a, dtype, dy, data_of(call.in, 4), input<const float>(call, 5), 1.0f,
                                rows);
             if (out.k != nullptr || out.v != nullptr)
-              launch(stream, grad_keys<T, kSlices>, of_keys, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+              launch(stream, keys_kernel, of_keys, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
                      rows.padded, out.k, out.v, slices);
             if (out.q != nullptr)
-              launch(stream, grad_queries<T, kSlices>, of_queries, a, dy, in.q, in.k, in.v, rows.lse,
-                     rows.delta, rows.padded, out.q, slices);
+              launch(stream, queries_kernel, of_queries, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+                     rows.padded, out.q, slices);
+            launch_sink_gradient(stream, a, mask, rows, false, call);
           },
-          RowNumbers::bytes(a));
+          RowNumbers::bytes(a) + mask_bytes(a));
     });
   });
 }

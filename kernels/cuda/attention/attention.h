@@ -11,12 +11,18 @@ inline constexpr float kLog2E = 1.4426950408889634f;
 
 // Heads are packed or not only for the host: kernels get pointers to the first head of q, k and v.
 struct AttentionShape : AttentionSizes {
+  int keys;       // rows of k and v
+  int window;     // as large as any distance where there is none
+  float softcap;  // 0: there is none
+  bool masked;    // there is more to say of what rows see than `causal` does
+  int sinks;      // the operand; sequences, lengths and position follow it
+
   __host__ __device__ int group() const { return heads / kv_heads; }
   __host__ __device__ int64_t q_at(int b, int h, int t) const {
     return (static_cast<int64_t>(b) * length + t) * q_ld + static_cast<int64_t>(h) * dim;
   }
   __host__ __device__ int64_t kv_at(int b, int g, int t) const {
-    return (static_cast<int64_t>(b) * length + t) * kv_ld + static_cast<int64_t>(g) * dim;
+    return (static_cast<int64_t>(b) * keys + t) * kv_ld + static_cast<int64_t>(g) * dim;
   }
   __host__ __device__ int64_t y_at(int b, int h, int t) const {
     return (static_cast<int64_t>(b) * length + t) * y_ld + static_cast<int64_t>(h) * dim;
@@ -26,6 +32,9 @@ struct AttentionShape : AttentionSizes {
   }
   int64_t blocks(int64_t rows, int64_t of_heads) const {
     return (length + rows - 1) / rows * of_heads * batch;
+  }
+  int64_t key_blocks(int64_t rows, int64_t of_heads) const {
+    return (keys + rows - 1) / rows * of_heads * batch;
   }
 };
 

@@ -5,9 +5,9 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-// Rows of full vectors, up to 128 numbers: what the library is fast for.
+// Rows of full vectors, up to 128 numbers: what the library is fast for. It is asked for no masks but the causal one.
 bool fits(const Signature& s, size_t first, const AttentionShape& a) {
-  return is_bf16(s.in[first]) && a.dim % 8 == 0 && a.dim <= 128;
+  return !a.masked && is_bf16(s.in[first]) && a.dim % 8 == 0 && a.dim <= 128;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // tensor cores. A row of a tile is kD numbers in pieces of 16 bytes; piece c of row r lies at place c ^ (r %
 // 8) of its row, so eight rows at one column, as well as the pieces of one row, are in different banks.
 #pragma once
-#include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/attention/mask.h"
 #include "kernels/cuda/common/mma.h"
 
 namespace cairn::kernels::cuda {
@@ -161,8 +161,8 @@ __device__ __forceinline__ void store_rows(const float (&acc)[kM][kD / 8][4], co
 struct BlockPlace {
   int b, h, first;
 
-  __device__ __forceinline__ BlockPlace(const AttentionShape& a, int heads, int rows, bool late_first) {
-    const unsigned blocks = static_cast<unsigned>(a.length - 1) / static_cast<unsigned>(rows) + 1;
+  __device__ __forceinline__ BlockPlace(int length, int heads, int rows, bool late_first) {
+    const unsigned blocks = static_cast<unsigned>(length - 1) / static_cast<unsigned>(rows) + 1;
     const unsigned block = blockIdx.x % blocks, head = blockIdx.x / blocks;
     first = static_cast<int>(late_first ? blocks - 1 - block : block) * rows;
     h = static_cast<int>(head % static_cast<unsigned>(heads));

@@ -25,10 +25,25 @@ struct Sizes<128> {
   static constexpr int kQueryBlocks = 2, kKeyStep = 32;
 };
 
-// p = exp(scale s - lse), ds = p (dp - delta) instead of s and dp. lse is in units of log 2.
-__device__ __forceinline__ void score_gradient(float& s, float& dp, float scale, float lse, float delta) {
-  s = fast_exp2(s * scale - lse);
+// p = exp(score - lse), ds = p (dp - delta) instead of s and dp. lse is in units of log 2.
+template <bool kMasked>
+__device__ __forceinline__ void score_gradient(const AttentionShape& a, float& s, float& dp, float lse,
+                                               float delta) {
+  float slope = 1;
+  if constexpr (kMasked)
+    if (a.softcap > 0) s = capped(a, s * a.scale, slope) / a.scale;
+  s = fast_exp2(s * a.scale_log2 - lse);
   dp = s * (dp - delta);
+  if constexpr (kMasked) dp *= slope;
+}
+
+// Nothing of a key that the row does not see. A softmax of one element is constant; rounding in delta must not give it
+// a gradient.
+__device__ __forceinline__ void leave_out(const AttentionShape& a, const Sight& sight, bool sinks, int row,
+                                          int key, float& s, float& dp) {
+  const Run run = sight.keys(a, row);
+  if (!sight.sees(a, row, key)) s = 0, dp = 0;
+  if (!sinks && run.end - run.begin == 1) dp = 0;
 }
 
 // Starts to copy lse and, after it, delta of kRows queries of a head, whose numbers begin at `head`.
@@ -44,31 +59,33 @@ __device__ __forceinline__ void copy_numbers(Shared to, const float* lse, const 
 }
 
 // dk and dv of a block of keys, over all queries of the group that see them.
-template <class T, int kD>
-__global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a, const T* dy, const T* q,
-                                                                const T* k, const T* v, const float* lse,
-                                                                const float* delta, int64_t padded, T* dk,
-                                                                T* dv) {
+template <class T, int kD, bool kMasked>
+__global__ __launch_bounds__(kMmaThreads,
+                             2) void grad_keys_mma(AttentionShape a, AttentionMask mask, const T* dy,
+                                                   const T* q, const T* k, const T* v, const float* lse,
+                                                   const float* delta, int64_t padded, T* dk, T* dv) {
   constexpr int kM = Sizes<kD>::kKeyBlocks, kKeys = kMmaWarps * 16 * kM, kQueries = Sizes<kD>::kQueryStep;
   constexpr int kN = kQueries / 8, kTile = Tile<kD>::bytes(kQueries), kNumbers = kQueries * 4;
   constexpr int kStage = 2 * kTile + 2 * kNumbers;  // q, dy, lse, delta
   CAIRN_DYNAMIC_SHARED(char, shared);
   const Shared tile_k = shared_address(shared), tile_v = tile_k + Tile<kD>::bytes(kKeys),
                stages = tile_v + Tile<kD>::bytes(kKeys);
-  const BlockPlace at(a, a.kv_heads, kKeys, false);
+  const BlockPlace at(a.keys, a.kv_heads, kKeys, false);
   const int own = at.first + own_warp() * 16 * kM;  // the warp's first key
   const int64_t to_keys = a.kv_at(at.b, at.h, at.first);
 
   // Tiles of queries: those of one head after those of another. After the last there are zeros.
-  const int first_query = a.causal ? at.first / kQueries * kQueries : 0, heads_end = (at.h + 1) * a.group();
+  Run run = {a.causal ? at.first : 0, a.length};
+  if constexpr (kMasked) run = run_of(mask.rows_of_keys, a.keys, at.b, at.first, kKeys);
+  const int first_query = run.begin / kQueries * kQueries, heads_end = (at.h + 1) * a.group();
   const auto fetch = [&](int h, int query, Shared to) {
     copy_rows<kD, kQueries>(to, q + a.q_at(at.b, h, query), a.q_ld, a.length - query, a.dim);
     copy_rows<kD, kQueries>(to + kTile, dy + a.y_at(at.b, h, query), a.y_ld, a.length - query, a.dim);
     copy_numbers<kQueries>(to + 2 * kTile, lse, delta, (static_cast<int64_t>(at.b) * a.heads + h) * padded,
                            query, padded);
   };
-  copy_rows<kD, kKeys>(tile_k, k + to_keys, a.kv_ld, a.length - at.first, a.dim);
-  copy_rows<kD, kKeys>(tile_v, v + to_keys, a.kv_ld, a.length - at.first, a.dim);
+  copy_rows<kD, kKeys>(tile_k, k + to_keys, a.kv_ld, a.keys - at.first, a.dim);
+  copy_rows<kD, kKeys>(tile_v, v + to_keys, a.kv_ld, a.keys - at.first, a.dim);
   fetch(at.h * a.group(), first_query, stages);
   cp_async_commit();
 
@@ -79,13 +96,13 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
   const Shared both = stages + stages + kStage;
   for (int h = at.h * a.group(), query = first_query; h < heads_end;) {
     int next_h = h, next_query = query + kQueries;
-    if (next_query >= a.length) ++next_h, next_query = first_query;
+    if (next_query >= run.end) ++next_h, next_query = first_query;
     if (next_h < heads_end) fetch(next_h, next_query, both - tile_q);
     cp_async_commit();  // or an empty group, so that one may be left
     cp_async_wait<1>();
     __syncthreads();
     const Shared tile_dy = tile_q + kTile, numbers = tile_dy + kTile;
-    if (own < a.length && (!a.causal || own < query + kQueries)) {
+    if (own < a.keys && (kMasked || !a.causal || own < query + kQueries)) {
       const unsigned own_rows = static_cast<unsigned>(thread_anew() / kWarp * Tile<kD>::bytes(16 * kM));
       float s[kM][kN][4], dp[kM][kN][4];
       dot_rows<T, kD>(s, tile_k + own_rows, tile_q);
@@ -101,12 +118,25 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
         for (int m = 0; m < kM; ++m) {
           CAIRN_UNROLL
           for (int j = 0; j < 4; ++j) {
-            score_gradient(s[m][n][j], dp[m][n][j], a.scale_log2, j % 2 ? row_lse.y : row_lse.x,
-                           j % 2 ? row_delta.y : row_delta.x);
+            score_gradient<kMasked>(a, s[m][n][j], dp[m][n][j], j % 2 ? row_lse.y : row_lse.x,
+                                    j % 2 ? row_delta.y : row_delta.x);
           }
         }
       }
-      if (a.length == 1 || (a.causal && own + 16 * kM - 1 > query)) {
+      if constexpr (kMasked) {
+        const Sight sight(a, mask, at.b);
+        CAIRN_UNROLL
+        for (int m = 0; m < kM; ++m) {
+          CAIRN_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            const int key = own + m * 16 + j / 2 * 8 + g;
+            CAIRN_UNROLL
+            for (int n = 0; n < kN; ++n)
+              leave_out(a, sight, mask.sinks != nullptr, query + 8 * n + 2 * t + j % 2, key, s[m][n][j],
+                        dp[m][n][j]);
+          }
+        }
+      } else if (a.length == 1 || (a.causal && own + 16 * kM - 1 > query)) {
         CAIRN_UNROLL
         for (int m = 0; m < kM; ++m) {
           CAIRN_UNROLL
@@ -133,60 +163,60 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
     query = next_query;
     tile_q = both - tile_q;
   }
-  if (own >= a.length) return;
+  if (own >= a.keys) return;
   const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
   float factor[kM][2];
   const int64_t to = a.kv_at(at.b, at.h, own);
   const auto store = [&](const float(&sum)[kM][kD / 8][4], float by, Shared tile, T* out) {
     for (auto& row : factor) row[0] = row[1] = by;
-    if (out != nullptr)
-      store_rows<kD>(sum, factor, tile + own_rows, out + to, a.kv_ld, a.length - own, a.dim);
+    if (out != nullptr) store_rows<kD>(sum, factor, tile + own_rows, out + to, a.kv_ld, a.keys - own, a.dim);
   };
   store(sum_k, a.scale, tile_k, dk);
   store(sum_v, 1.0f, tile_v, dv);
 }
 
 // dq of a block of queries, over all keys that they see.
-template <class T, int kD>
-__global__ __launch_bounds__(kMmaThreads, 2) void grad_queries_mma(AttentionShape a, const T* dy, const T* q,
-                                                                   const T* k, const T* v, const float* lse,
-                                                                   const float* delta, int64_t padded,
-                                                                   T* dq) {
+template <class T, int kD, bool kMasked>
+__global__ __launch_bounds__(kMmaThreads,
+                             2) void grad_queries_mma(AttentionShape a, AttentionMask mask, const T* dy,
+                                                      const T* q, const T* k, const T* v, const float* lse,
+                                                      const float* delta, int64_t padded, T* dq) {
   constexpr int kM = Sizes<kD>::kQueryBlocks, kQueries = kMmaWarps * 16 * kM, kKeys = Sizes<kD>::kKeyStep;
   constexpr int kN = kKeys / 8, kTile = Tile<kD>::bytes(kKeys), kStage = 2 * kTile;  // k, v
   constexpr int kNumbers = kQueries * 4;
   CAIRN_DYNAMIC_SHARED(char, shared);
   const Shared tile_q = shared_address(shared), tile_dy = tile_q + Tile<kD>::bytes(kQueries),
                numbers = tile_dy + Tile<kD>::bytes(kQueries), stages = numbers + 2 * kNumbers;
-  const BlockPlace at(a, a.heads, kQueries, a.causal);
-  const int group = at.h / a.group(),
-            seen = a.causal && at.first + kQueries < a.length ? at.first + kQueries : a.length;
+  const BlockPlace at(a.length, a.heads, kQueries, a.causal);
+  Run run = {0, a.causal && at.first + kQueries < a.length ? at.first + kQueries : a.length};
+  if constexpr (kMasked) run = run_of(mask.keys_of_rows, a.length, at.b, at.first, kQueries);
+  const int group = at.h / a.group(), begin = run.begin / kKeys * kKeys, seen = run.end;
   const int lane = own_lane(), g = lane / 4, t = lane % 4;
   const int own = at.first + own_warp() * 16 * kM;  // the warp's first query
   const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
   const int64_t to_keys = a.kv_at(at.b, group, 0);
   const auto fetch = [&](int key, Shared to) {
     const int64_t from = to_keys + static_cast<int64_t>(key) * a.kv_ld;
-    copy_rows<kD, kKeys>(to, k + from, a.kv_ld, a.length - key, a.dim);
-    copy_rows<kD, kKeys>(to + kTile, v + from, a.kv_ld, a.length - key, a.dim);
+    copy_rows<kD, kKeys>(to, k + from, a.kv_ld, a.keys - key, a.dim);
+    copy_rows<kD, kKeys>(to + kTile, v + from, a.kv_ld, a.keys - key, a.dim);
   };
   copy_rows<kD, kQueries>(tile_q, q + a.q_at(at.b, at.h, at.first), a.q_ld, a.length - at.first, a.dim);
   copy_rows<kD, kQueries>(tile_dy, dy + a.y_at(at.b, at.h, at.first), a.y_ld, a.length - at.first, a.dim);
   copy_numbers<kQueries>(numbers, lse, delta, (static_cast<int64_t>(at.b) * a.heads + at.h) * padded,
                          at.first, padded);
-  fetch(0, stages);
+  fetch(begin, stages);
   cp_async_commit();
 
   float sum[kM][kD / 8][4];
   clear(sum);
   Shared tile_k = stages;
   const Shared both = stages + stages + kStage;
-  for (int key = 0; key < seen; key += kKeys) {
+  for (int key = begin; key < seen; key += kKeys) {
     if (key + kKeys < seen) fetch(key + kKeys, both - tile_k);
     cp_async_commit();  // or an empty group, so that one may be left
     cp_async_wait<1>();
     __syncthreads();
-    if (own < a.length && (!a.causal || key < own + 16 * kM)) {
+    if (own < a.length && (kMasked || !a.causal || key < own + 16 * kM)) {
       float s[kM][kN][4], dp[kM][kN][4];
       dot_rows<T, kD>(s, tile_q + own_rows, tile_k);
       dot_rows<T, kD>(dp, tile_dy + own_rows, tile_k + kTile);
@@ -200,11 +230,24 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_queries_mma(AttentionShap
           for (int n = 0; n < kN; ++n) {
             CAIRN_UNROLL
             for (int j = 2 * half; j < 2 * half + 2; ++j)
-              score_gradient(s[m][n][j], dp[m][n][j], a.scale_log2, row_lse, row_delta);
+              score_gradient<kMasked>(a, s[m][n][j], dp[m][n][j], row_lse, row_delta);
           }
         }
       }
-      if (key + kKeys > a.length || (a.causal && key + kKeys - 1 > own)) {
+      if constexpr (kMasked) {
+        const Sight sight(a, mask, at.b);
+        CAIRN_UNROLL
+        for (int m = 0; m < kM; ++m) {
+          CAIRN_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            const int row = own + m * 16 + j / 2 * 8 + g;
+            CAIRN_UNROLL
+            for (int n = 0; n < kN; ++n)
+              leave_out(a, sight, mask.sinks != nullptr, row, key + 8 * n + 2 * t + j % 2, s[m][n][j],
+                        dp[m][n][j]);
+          }
+        }
+      } else if (key + kKeys > a.length || (a.causal && key + kKeys - 1 > own)) {
         CAIRN_UNROLL
         for (int m = 0; m < kM; ++m) {
           CAIRN_UNROLL
@@ -226,6 +269,10 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_queries_mma(AttentionShap
     __syncthreads();
     tile_k = both - tile_k;
   }
+  if constexpr (kMasked) {  // what was copied for rows that see nothing
+    cp_async_wait<0>();
+    __syncthreads();
+  }
   if (own >= a.length) return;
   float factor[kM][2];
   for (auto& row : factor) row[0] = row[1] = a.scale;
@@ -241,11 +288,13 @@ std::unique_ptr<Kernel> make_with(const AttentionShape& a, DType type) {
   constexpr int64_t kQueriesShared = Tile<kD>::bytes(2 * kQueries + 4 * Size::kKeyStep) + 2 * 4 * kQueries;
   static_assert(kRowPadding % Size::kQueryStep == 0 && kKeys % Size::kQueryStep == 0);
   const LaunchSize of_keys{
-      .blocks = a.blocks(kKeys, a.kv_heads), .threads = kMmaThreads, .shared_bytes = kKeysShared};
+      .blocks = a.key_blocks(kKeys, a.kv_heads), .threads = kMmaThreads, .shared_bytes = kKeysShared};
   const LaunchSize of_queries{
       .blocks = a.blocks(kQueries, a.heads), .threads = kMmaThreads, .shared_bytes = kQueriesShared};
-  allow_shared(grad_keys_mma<T, kD>, kKeysShared);
-  allow_shared(grad_queries_mma<T, kD>, kQueriesShared);
+  const auto keys_kernel = a.masked ? grad_keys_mma<T, kD, true> : grad_keys_mma<T, kD, false>;
+  const auto queries_kernel = a.masked ? grad_queries_mma<T, kD, true> : grad_queries_mma<T, kD, false>;
+  allow_shared(keys_kernel, kKeysShared);
+  allow_shared(queries_kernel, kQueriesShared);
   return make_kernel(
       [=](const Call& call) {
         const cudaStream_t stream = stream_of(call);
@@ -253,16 +302,19 @@ std::unique_ptr<Kernel> make_with(const AttentionShape& a, DType type) {
         const Heads<T> out = heads_of<T>(call.out, 0, a);
         const T* dy = input<const T>(call, 0);
         const RowNumbers rows(call.workspace, a);
+        const AttentionMask mask =
+            prepare_mask(stream, a, call, static_cast<char*>(call.workspace) + RowNumbers::bytes(a));
         launch_row_numbers(stream, a, type, dy, data_of(call.in, 4), input<const float>(call, 5), kLog2E,
                            rows);
         if (out.k != nullptr || out.v != nullptr)
-          launch(stream, grad_keys_mma<T, kD>, of_keys, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+          launch(stream, keys_kernel, of_keys, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
                  rows.padded, out.k, out.v);
         if (out.q != nullptr)
-          launch(stream, grad_queries_mma<T, kD>, of_queries, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+          launch(stream, queries_kernel, of_queries, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
                  rows.padded, out.q);
+        launch_sink_gradient(stream, a, mask, rows, true, call);
       },
-      RowNumbers::bytes(a));
+      RowNumbers::bytes(a) + mask_bytes(a));
 }
 
 }  // namespace

@@ -48,12 +48,18 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) 
     if (s.has_in(i) && (s.in[i].dtype != q.dtype || s.in[i].packed_bytes != 0)) return std::nullopt;
   constexpr int64_t kLargest = 1 << 30;
   AttentionShape a{};
+  a.sinks = first == 0 ? 3 : 6;
+  if (s.has_in(static_cast<size_t>(a.sinks)) && !plain_f32(s.in[static_cast<size_t>(a.sinks)]))
+    return std::nullopt;
   const int64_t heads = s.attrs->integer("heads"), kv_heads = s.attrs->integer("kv_heads", heads);
   a.packed = !s.has_in(first + 1);
   const int64_t dim = q.shape.last() / (a.packed ? heads + 2 * kv_heads : heads);
   if (q.shape[0] > kLargest || q.shape[1] > kLargest || q.shape.last() > kLargest) return std::nullopt;
   a.batch = static_cast<int>(q.shape[0]);
   a.length = static_cast<int>(q.shape[1]);
+  const int64_t keys = a.packed ? q.shape[1] : s.in[first + 1].shape[1];
+  if (keys > kLargest) return std::nullopt;
+  a.keys = static_cast<int>(keys);
   a.heads = static_cast<int>(heads);
   a.kv_heads = static_cast<int>(kv_heads);
   a.dim = static_cast<int>(dim);
@@ -63,6 +69,10 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) 
   a.causal = s.attrs->integer("causal", 1) != 0;
   a.scale = static_cast<float>(s.attrs->real("scale", 1.0 / std::sqrt(static_cast<double>(dim))));
   a.scale_log2 = a.scale * kLog2E;
+  a.softcap = static_cast<float>(s.attrs->real("softcap", 0));
+  a.window = static_cast<int>(std::min(s.attrs->integer("window", kLargest), kLargest));
+  a.masked = a.softcap > 0 || a.window < kLargest || a.keys != a.length;
+  for (size_t i = static_cast<size_t>(a.sinks); i < s.in.size(); ++i) a.masked = a.masked || s.has_in(i);
   return a;
 }
 

@@ -1,4 +1,6 @@
 // Shape rules of attention.
+#include <cmath>
+
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
@@ -32,14 +34,54 @@ Heads check_heads(const Operands& o, int i) {
                : " = heads";
   o.check(width % slots == 0, i, "its last dimension is no multiple of ", slots, sum);
   h.dim = width / slots;
-  if (!h.packed) {
-    for (int j = i + 1; j <= i + 2; ++j) {
-      o.same_dtype(j, i);
-      o.check_pair(o.shape(j) == with_last(o.shape(i), h.kv_heads * h.dim), j, i, "it must be of shape ",
-                   to_string(with_last(o.shape(i), h.kv_heads * h.dim)));
-    }
+  if (h.packed) return h;
+  for (int j = i + 1; j <= i + 2; ++j) {
+    o.same_dtype(j, i);
+    const int64_t keys = o.shape(i + 1).rank == 3 ? o.shape(i + 1)[1] : o.shape(i)[1];
+    const Shape wanted{o.shape(i)[0], keys, h.kv_heads * h.dim};
+    o.check_pair(o.shape(j) == wanted, j, i, "it must be of shape ", to_string(wanted));
   }
   return h;
+}
+
+// The operands that say what a row sees, from operand `first` on: sinks, sequences, lengths and position; q is operand i.
+void check_mask(const Operands& o, int i, int first, const Heads& h) {
+  const int sinks = first, sequences = first + 1, lengths = first + 2, position = first + 3;
+  const int64_t batch = o.shape(i)[0], rows = o.shape(i)[1], keys = h.packed ? rows : o.shape(i + 1)[1];
+  const auto numbers = [&](int j, const Shape& shape) {
+    o.integers(j);
+    o.check_pair(o.shape(j) == shape, j, i, "it must be of shape ", to_string(shape));
+  };
+  if (o.attrs().has("window")) {
+    const int64_t window = o.attrs().integer("window");
+    o.check_attr(window >= 1, "window", window,
+                 "it counts the keys that a row sees, its own among them, and must be positive");
+  }
+  if (o.attrs().has("softcap")) {
+    const double cap = o.attrs().real("softcap");
+    o.check_attr(cap > 0 && std::isfinite(cap), "softcap", cap, "it must be positive and finite");
+  }
+  if (o.has(sinks)) {
+    o.parameter(sinks, i);
+    o.check_pair(o.shape(sinks) == Shape{h.heads}, sinks, i, "it must be of shape ",
+                 to_string(Shape{h.heads}), ", one number per head");
+  }
+  if (o.has(lengths)) numbers(lengths, {batch});
+  if (o.has(position)) numbers(position, {batch});
+  if (o.has(sequences)) {
+    numbers(sequences, {batch, rows});
+    if (keys != rows)
+      o.check_pair(false, sequences, i + 1,
+                   "sequences are of rows that attend to each other: as many keys as rows of q, ", rows);
+    o.check(!o.has(position), sequences,
+            "it does not go together with position, which says that rows stand elsewhere");
+  }
+  if (keys == rows || o.has(position)) return;
+  const bool causal = o.attrs().integer("causal", 1) != 0;
+  o.check_pair(
+      !causal && !o.attrs().has("window"), i + 1, i, "with ",
+      causal ? "causal = 1 (the default)" : "a window",
+      ", another number of keys than of rows needs the operand position, which says where the rows stand");
 }
 
 Shape lse_shape(const Operands& o, int i, const Heads& h) { return {o.shape(i)[0], h.heads, o.shape(i)[1]}; }
@@ -49,6 +91,7 @@ Shape lse_shape(const Operands& o, int i, const Heads& h) { return {o.shape(i)[0
 void shape_attention(const ShapeQuery& q) {
   const Operands o(q);
   const Heads h = check_heads(o, 0);
+  check_mask(o, 0, 3, h);
   o.put(desc(o.dtype(0), with_last(o.shape(0), h.heads * h.dim)));
   o.put(desc(wide(o.dtype(0)), lse_shape(o, 0, h)));
 }
@@ -63,10 +106,13 @@ void shape_attention_grad(const ShapeQuery& q) {
   }
   o.parameter(5, 1);
   o.check_pair(o.shape(5) == lse_shape(o, 1, h), 5, 1, "it must be of shape ", to_string(lse_shape(o, 1, h)));
+  check_mask(o, 1, 6, h);
   o.put(o[1]);
-  if (h.packed) return;
-  o.put(o[2]);
-  o.put(o[3]);
+  if (!h.packed || o.has(6)) {
+    o.put(h.packed ? TensorDesc{} : o[2]);
+    o.put(h.packed ? TensorDesc{} : o[3]);
+  }
+  if (o.has(6)) o.put(o[6]);
 }
 
 }  // namespace cairn::ops

@@ -33,13 +33,15 @@ TEST(Table, OperandsAndAttributesAreParsed) {
   EXPECT_TRUE(r.outputs[1].accumulates);
   EXPECT_TRUE(r.outputs[1].optional);
   const OpRow& attention = row(OpCode::k_attention);
-  ASSERT_EQ(attention.attrs.size(), 4u);
+  ASSERT_EQ(attention.attrs.size(), 6u);
   EXPECT_EQ(attention.attrs[0].name, "heads");
   EXPECT_EQ(attention.attrs[0].type, 'i');
   EXPECT_TRUE(attention.attrs[0].required);
   EXPECT_EQ(attention.attrs[3].name, "scale");
   EXPECT_EQ(attention.attrs[3].type, 'f');
   EXPECT_FALSE(attention.attrs[3].required);
+  const Operand& sinks = row(OpCode::k_attention_grad).outputs[3];
+  EXPECT_TRUE(sinks.name == "dsinks" && sinks.optional && sinks.accumulates && sinks.later);
   EXPECT_TRUE(row(OpCode::k_fill).inputs.empty());
   const OpRow& gradient = row(OpCode::k_gelu_grad);
   EXPECT_EQ(gradient.inputs[0].name, "dy");
@@ -150,6 +152,7 @@ TEST(Table, LookupsNameTheirVocabulary) {
   EXPECT_EQ(found(OpCode::k_cross_entropy), "1 0 -1 ignores");
   EXPECT_EQ(found(OpCode::k_accuracy), "1 0 -1 ignores");
   EXPECT_EQ(found(OpCode::k_linear), "");
+  EXPECT_EQ(found(OpCode::k_attention), "");       // its numbers are of sequences and rows
   EXPECT_EQ(found(OpCode::k_embedding_grad), "");  // what a graph is built of alone
 }
 

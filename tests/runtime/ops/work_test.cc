@@ -37,6 +37,26 @@ TEST(Work, AttentionCountsWhatACausalMaskLeaves) {
             10 * b * t * t * width);
 }
 
+TEST(Work, AttentionCountsWhatAWindowLeaves) {
+  for (const int64_t t : {1, 3, 7})
+    for (const int64_t w : {1, 2, 3, 7, 100})
+      for (const int64_t causal : {0, 1}) {
+        double pairs = 0;
+        for (int64_t row = 0; row < t; ++row)
+          for (int64_t key = 0; key < t; ++key)
+            pairs += row - key < w && key - row < w && (causal == 0 || key <= row);
+        const Attrs attrs{{"heads", int64_t{2}}, {"causal", causal}, {"window", w}};
+        EXPECT_EQ(of("attention", {f32({3, t, 24})}, attrs).flops, 4 * 3 * pairs * 8) << t << ' ' << w;
+      }
+  // Where rows stand among a cache's keys is not known.
+  Attrs attrs{{"heads", int64_t{2}}};
+  const std::vector<TensorDesc> cached = {f32({3, 2, 8}), f32({3, 50, 8}), f32({3, 50, 8}), none(),
+                                          none(),         none(),          i32({3})};
+  EXPECT_EQ(of("attention", cached, attrs).flops, 4.0 * 3 * 2 * 50 * 8);
+  attrs.set("window", int64_t{10});
+  EXPECT_EQ(of("attention", cached, attrs).flops, 4.0 * 3 * 2 * 10 * 8);
+}
+
 TEST(Work, TheRestIsBoundByBytes) {
   EXPECT_EQ(of("add", {bf({10, 4}), f32({4})}).bytes, 80 + 16 + 80);
   EXPECT_EQ(of("reshape", {f32({10, 4})}, {{"shape", List{40}}}).bytes, 0);
