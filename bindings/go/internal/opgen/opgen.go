@@ -78,7 +78,11 @@ func comment(out *bytes.Buffer, text string) {
 }
 
 // later are operands that came to an op when programs called its function: they stay out of it, and Graph.Op takes them.
-var later = map[string]bool{"class_weights": true, "positions": true}
+var later = map[string]bool{
+	"linear_cross_entropy.class_weights": true, "cross_entropy.class_weights": true, "rope.positions": true,
+	"attention.sinks": true, "attention.sequences": true, "attention.lengths": true, "attention.position": true,
+	"append.count": true,
+}
 
 func writeOp(out *bytes.Buffer, op Op) error {
 	var parameters, operands, attrs, optional, behind []string
@@ -87,7 +91,7 @@ func writeOp(out *bytes.Buffer, op Op) error {
 		parameters, inputs = append(parameters, "x []Value"), "x"
 	} else {
 		for _, input := range op.Inputs {
-			if later[input.Name] {
+			if later[op.Name+"."+input.Name] {
 				behind = append(behind, input.Name)
 				continue
 			}
@@ -127,7 +131,7 @@ func writeOp(out *bytes.Buffer, op Op) error {
 		text += " May be None: " + strings.Join(optional, ", ") + "."
 	}
 	if len(behind) > 0 {
-		text += " Op takes one more operand after these: " + strings.Join(behind, ", ") + "."
+		text += " Op takes more operands after these: " + strings.Join(behind, ", ") + "."
 	}
 	if len(with) > 0 {
 		text += " Attributes: " + strings.Join(with, ", ") + "."
