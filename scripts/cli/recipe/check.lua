@@ -42,6 +42,7 @@ local PARTS = {
   { "names", "function", "function(o) that returns rows { ours, theirs, transposed }" },
   { "check", "function", "function(o) that returns nothing, or what is wrong with the options" },
   { "config", "function", "function(o) that returns rows { key of config.json, value, option }" },
+  { "hf_config", "function", "function(o) that returns the config.json of an exported model, as a table or a text" },
   { "unused", "function", "function(o) that returns Lua patterns of tensors in weight files that are not needed" },
   { "programs", "function", "function(o, run) that returns rows { name, length, o }, or nothing" },
   { "evaluation", "function", "function(o, run) that returns { o =, data = function() ... end }, or nothing" },
