@@ -17,6 +17,9 @@ return {
   { "profile", "RECIPE [key=value ...]", "measures costs to plan with, and a trace for Perfetto", operand = "recipe" },
   { "evaluate", "RUN [key=value ...]", "loss and metrics of a trained model; the run is not touched",
     operand = "directory" },
+  { "eval", "RUN|DIR [key=value ...]", "the same as evaluate", operand = "directory" },
+  { "logits", "DIR --tokens 1,2,3", "what a model says of tokens that are given by their numbers",
+    operand = "directory" },
   { "predict", "RUN", "rows in, answers out: JSON lines by names", operand = "directory" },
   { "inspect", "FILE", "any cairn or safetensors file, or a directory of them", operand = "file" },
   { "generate", "DIR --prompt TEXT", "text from a trained model", operand = "directory" },
@@ -24,5 +27,6 @@ return {
     operand = "directory" },
   { "devices", "", "what this machine has" },
   { "ops", "[NAME ...]", "what graphs are built of: operands, attributes, formulas", operand = "op" },
+  { "models", "[FAMILY ...]", "families of models whose directories may stand in a recipe's place" },
   { "lua", "FILE [ARG ...]", "runs a Lua program with the binding at hand", operand = "file" },
 }

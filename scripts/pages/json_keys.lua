@@ -226,6 +226,24 @@ return {
       { "text", "what follows the prompt; bytes that are no UTF-8 are U+FFFD" },
       { "tokens", "the same, exactly" },
       { "prompt_tokens", "the prompt's" },
+      { "prefill_seconds", "to the first token" },
+      { "decode_tokens_per_second", "after it; null where there is one" },
+      { "cache_bytes", "of keys and values; 0: every token sees the window again" },
+      { "{peak_bytes, planned_peak_bytes}." .. TIERS, "measured, and as planned: the same" },
+    },
+  },
+  {
+    command = "logits",
+    keys = {
+      { "logits", "of the last token; with `--positions all` an array for each token" },
+    },
+  },
+  {
+    command = "models",
+    keys = {
+      { "models[].model_type", "as config.json has it" },
+      { "models[].models", "what it is known as" },
+      { "models[].keys", "of config.json, that are read" },
     },
   },
   {

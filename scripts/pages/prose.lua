@@ -72,8 +72,28 @@ prose.inspect = {
   examples = { { "cairn inspect run --json", "" } },
 }
 prose.generate = {
-  about = { "Prints text that a trained model continues a prompt with, as its tokens come." },
-  examples = { { "cairn generate run --prompt Once --tokens 100 --temperature 0.7", "" } },
+  about = { "Prints text that a trained model continues a prompt with, as its tokens come. The model is that of a " ..
+    "run, or of a directory with config.json and safetensors files." },
+  examples = {
+    { "cairn generate run --prompt Once --max-tokens 100 --temperature 0.7", "" },
+    { "cairn generate SmolLM2-135M --prompt Once --temperature 0", "a directory that was downloaded" },
+  },
+}
+prose.logits = {
+  about = { "Prints what a model says of tokens that are given by their numbers: the logits of the token after the " ..
+    "last, or with --positions all of the one after each. The model is that of a directory with config.json and " ..
+    "safetensors files, or of a run." },
+  examples = { { "cairn logits SmolLM2-135M --tokens 1,2,3 --json", "" } },
+}
+prose.models = {
+  about = { "Lists the families of models whose directories, as Transformers writes them, may stand in a recipe's " ..
+    "place. Of a family that is named it prints the keys of config.json that are read; every other key that would " ..
+    "change the model is refused." },
+  examples = { { "cairn models", "" }, { "cairn models qwen3 --json", "the keys of one" } },
+}
+prose.eval = {
+  about = { "The same as cairn evaluate." },
+  examples = { { "cairn eval SmolLM2-135M data=book.txt --json", "perplexity of a directory that was downloaded" } },
 }
 prose.evaluate = {
   about = {
@@ -82,7 +102,7 @@ prose.evaluate = {
       "Without other data these are what the run held out (eval_data, eval_fraction). data=FILE evaluates with all " ..
       "of a file where the recipe has an option eval_data; other options of the recipe are taken, too. The run is " ..
       "only read: nothing of it is changed or locked, and it may still be training.",
-    "A safetensors file is evaluated by the recipe that is named after it.",
+    "A safetensors file is evaluated by the recipe that is named after it, a model's directory by itself.",
   },
   examples = {
     { "cairn evaluate run", "what the run held out" },

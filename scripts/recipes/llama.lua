@@ -2,69 +2,14 @@
 -- token table.
 -- Parameters have Hugging Face's names; each block is a region with the regions attn and mlp inside.
 
+local architecture = require "families.parts.architecture"
+local language = require "families.parts.language"
 local nn = require("cairn").nn
-
-local EPS = 1e-5  -- the op's own, which is not written into graphs
-
--- A table of rows that start normal: building it gives the table itself.
-local Table = nn.define("Table", function(self, rows, width) self.dims = { rows, width } end, function(self, context)
-  return context:parameter(self, "weight", self.dims, { init = "normal", scale = 0.02 })
-end)
-
-local Tokens = nn.define("Tokens", function(self, o) self.modules = { Table(o.vocab, o.width) } end,
-  function(self, context, tokens)
-    self.weight = context:child("embed_tokens", self.modules[1])
-    return (context:op("embedding", self.weight, tokens))
-  end)
-
-local function linear(inputs, outputs) return nn.Linear(inputs, outputs, { bias = false, scale = 0.02 }) end
-
-local Attention = nn.define("Attention", function(self, o)
-  self.heads, self.kv_heads, self.base = o.heads, o.kv_heads, o.rope_base
-  local wide, narrow = o.width, o.width / o.heads * o.kv_heads
-  self.modules = { linear(wide, wide), linear(wide, narrow), linear(wide, narrow), linear(wide, wide) }
-end, function(self, context, x)
-  local q = context:child("q_proj", self.modules[1], x)
-  local k = context:child("k_proj", self.modules[2], x)
-  local v = context:child("v_proj", self.modules[3], x)
-  q = context:op("rope", q, { heads = self.heads, base = self.base })
-  k = context:op("rope", k, { heads = self.kv_heads, base = self.base })
-  local y = context:op("attention", q, k, v, { heads = self.heads, kv_heads = self.kv_heads })
-  return context:child("o_proj", self.modules[4], y)
-end)
-
-local FeedForward = nn.define("FeedForward", function(self, width, hidden)
-  self.modules = { linear(width, hidden), linear(width, hidden), linear(hidden, width) }
-end, function(self, context, x)
-  local gate = context:child("gate_proj", self.modules[1], x)
-  local up = context:child("up_proj", self.modules[2], x)
-  return context:child("down_proj", self.modules[3], (context:op("swiglu", gate, up)))
-end)
 
 local function hidden_width(o) return o.hidden > 0 and o.hidden or math.ceil(8 * o.width / 3 / 64) * 64 end
 
-local function rms_norm(o) return nn.RMSNorm(o.width, o.eps ~= EPS and o.eps) end
-
-local function block(o)
-  local function part(region, norm, name, inner)
-    return nn.Region(region, nil, nn.Residual(nn.Sequential():add(rms_norm(o), norm):add(inner, name)))
-  end
-  return nn.Sequential():add(part("attn", "input_layernorm", "self_attn", Attention(o)), "")
-    :add(part("mlp", "post_attention_layernorm", "mlp", FeedForward(o.width, hidden_width(o))), "")
-end
-
--- Builds the model from tokens[batch, seq]: returns the last hidden state [batch, seq, width] and the head's weights.
-local function body(o, context, batch)
-  local tokens, head = Tokens(o), Table(o.vocab, o.width)
-  local net = nn.Sequential():add(tokens, "model")
-  nn.add_blocks(net, o.layers, o.segments, function(layer) return block(o), "model.layers." .. layer end)
-  net:add(rms_norm(o), "model.norm")
-  local hidden = net:build(context, context.graph:input("tokens", { batch, o.seq }, "i32"))
-  return hidden, o.tied and tokens.weight or context:child("lm_head", head)
-end
-
-return {
-  options = {
+return language.complete({
+  options = language.options({
     { "layers", 4, "transformer blocks", whole = true, least = 1, most = 6000 },
     { "heads", 4, "query heads; divides width", whole = true, least = 1 },
     { "kv_heads", 2, "key and value heads; divides heads", whole = true, least = 1 },
@@ -72,22 +17,12 @@ return {
     { "hidden", 0, "of the feed-forward layer; 0: 8/3 width, to a multiple of 64", whole = true, least = 0 },
     { "rope_base", 10000, "of the rotary positions", least = 1 },
     { "vocab", 256, "tokens of the vocabulary", whole = true, least = 2 },
-    { "seq", 256, "tokens of a window", whole = true, least = 1 },
-    { "batch", 8, "windows of a micro-batch", whole = true, least = 1 },
-    { "segments", "auto", "checkpointed by hand: block, sqrt, or blocks of a segment; auto: the planner decides" },
-    { "data", "", "text file, or random" },
-    { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
-    { "remainder", "pad", "an epoch's last micro-batch, too small: padded, of its own size, dropped",
-      choices = { "pad", "own", "drop" } },
-    { "metrics", "none", "accuracy: measured in training, too, as in evaluation", choices = { "none", "accuracy" } },
-    { "eval_data", "", "text file to evaluate with" },
-    { "eval_fraction", 0, "or this share at the end of data, which is not trained with", least = 0, below = 1 },
-    { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
-    { "eps", EPS, "of the norms", least = 0 },
+  }, {
+    { "eps", 1e-5, "of the norms", least = 0 },
     { "frozen", "", "parameters whose names match are not trained, as 'h.*'" },
     { "tied", false, "the head is the token table" },
-  },
-  training = { steps = 100, rate = 3e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, clip = 1.0 },
+  }),
+  training = language.training(),
 
   check = function(o)
     if o.width % o.heads ~= 0 or o.width / o.heads % 2 ~= 0 then
@@ -100,35 +35,7 @@ return {
     return select(2, nn.segment_size(o.segments, o.layers))
   end,
 
-  model = function(o, graph, purpose)
-    local context = nn.context(graph, true)
-    local hidden, head = body(o, context, o.batch)
-    local targets = graph:input("targets", { o.batch, o.seq }, "i32")
-    local loss, weight, metrics = nn.vocabulary_loss(context, hidden, head, targets,
-      purpose == "evaluation" or o.metrics == "accuracy")
-    metrics = metrics or {}
-    metrics.perplexity = { of = "loss", apply = math.exp, better = "lower" }
-    return { loss = loss, weight = weight, metrics = metrics }
-  end,
-
-  generator = function(o, graph)
-    local context = nn.context(graph, false)
-    local hidden, head = body(o, context, 1)
-    local position = graph:input("position", { 1 }, "i32")
-    local rows = context:op("reshape", hidden, { shape = { o.seq, o.width } })
-    local last = context:op("embedding", rows, position)
-    return { outputs = { graph:name(context:op("linear", last, head), "logits") } }
-  end,
-
-  frozen = function(o) return o.frozen end,
-
   blocks = "model.layers.",
-
-  dataset = function(o, run) return run.text(o) end,
-
-  evaluation = function(o, run) return run.evaluation(o) end,
-
-  programs = function(o, run) return run.lengths(o) end,
 
   -- Frequencies that old files hold; of a tied model the head, too.
   unused = function(o)
@@ -179,4 +86,10 @@ return {
       { "max_position_embeddings" },
     }
   end,
-}
+}, function(o)
+  return architecture.preset("llama", {
+    vocab_size = o.vocab, hidden_size = o.width, intermediate_size = hidden_width(o), num_hidden_layers = o.layers,
+    num_attention_heads = o.heads, num_key_value_heads = o.kv_heads, rms_norm_eps = o.eps, rope_theta = o.rope_base,
+    tie_word_embeddings = o.tied,
+  })
+end)

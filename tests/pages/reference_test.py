@@ -102,6 +102,8 @@ RUNS = {
     "profile": ["profile mlp --steps 2", "profile mlp --predicted"],
     "generate": ["generate run --prompt Once --tokens 2"],
     "evaluate": ["evaluate run", "evaluate texts data=texts.csv"],
+    "logits": ["logits run --tokens 1,2"],
+    "models": ["models"],
     "export": ["export run run.safetensors"],
     "inspect": ["inspect run"],
     "devices": ["devices"],

@@ -23,7 +23,8 @@ local function escaped(code, low)
   return "\239\191\189", false
 end
 
-return function(text)
+-- null: what null becomes; default nil.
+return function(text, null)
   local at, depth = 1, 0
   local value
 
@@ -87,7 +88,7 @@ return function(text)
     return result
   end
 
-  local WORDS = { { "true", true }, { "false", false }, { "null", nil } }
+  local WORDS = { { "true", true }, { "false", false }, { "null", null } }
   local function nested(read)
     depth = depth + 1
     if depth > MOST_NESTED then problem("more than " .. MOST_NESTED .. " levels") end

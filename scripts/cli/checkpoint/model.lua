@@ -37,7 +37,7 @@ local function session_of(opened, graph, options, wanted)
   local plan = fail.plan("plan", cairn.plan(graph, runs.device(options), wanted))
   local session = fail.check("session", cairn.session(plan))
   fail.check(opened.directory, session:load(opened.checkpoint))
-  return session
+  return session, plan
 end
 
 -- What predicts, with session and opened: see cli.checkpoint.predictor.
@@ -67,8 +67,8 @@ function model.predictor(path, root, options)
   return made
 end
 
--- {session, graph, names, opened (see checkpoints.open)}. generates: with the generation graph, which there must be;
--- otherwise with a graph that has all of the model's parameters.
+-- {session, plan, graph, names, opened (see checkpoints.open)}. generates: with the generation graph, which there must
+-- be; otherwise with a graph that has all of the model's parameters.
 function model.open(path, root, options, generates)
   if options.recipe_changed and not options.recipe then fail.usage("--recipe-changed goes with --recipe FILE") end
   local opened = checkpoints.open(path)
@@ -81,7 +81,8 @@ function model.open(path, root, options, generates)
   local wanted = { no_optimizer = true, formats = generates and parameters.of(opened) or nil }
   -- Weights are exported as they are stored.
   if not generates and opened.option("parameters") == "bf16" then wanted.amp, wanted.parameters = "bf16", "bf16" end
-  return { session = session_of(opened, graph, options, wanted), graph = graph, names = names, opened = opened }
+  local session, plan = session_of(opened, graph, options, wanted)
+  return { session = session, plan = plan, graph = graph, names = names, opened = opened }
 end
 
 return model

@@ -3,6 +3,7 @@ local args = require "cli.base.args"
 local cairn = require "cairn"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local decode = require "cli.base.json_decode"
+local directories = require "cli.model.directory"
 local evaluating = require "cli.train.evaluating"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
@@ -25,6 +26,13 @@ local KNOWN = args.known("device threads budget amp format policy tiers link rat
 -- What the words name: for evaluating.open.
 local function named(words, settings, options, root, note)
   local from = { settings = settings, options = options, note = note }
+  if directories.is(words[1]) then
+    if options.best then fail.usage("--best goes with a run's directory") end
+    if words[2] then fail.usage(("unexpected '%s'; usage: %s"):format(words[2], USAGE)) end
+    from.recipe = recipes.load(words[1], root)
+    from.weights = directories.weights(from.recipe.directory)
+    return from
+  end
   if words[1]:find("%.safetensors$") and not posix.list(words[1]) then
     if options.best then fail.usage("--best goes with a run's directory") end
     local name = words[2] or options.recipe

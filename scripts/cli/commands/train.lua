@@ -4,6 +4,7 @@ local checkpoints = require "cli.checkpoint.checkpoints"
 local conduct = require "cli.train.conduct"
 local config = require "cli.recipe.config"
 local costs = require "cli.plan.costs"
+local directory = require "cli.model.directory"
 local evaluation = require "cli.train.evaluation"
 local facts = require "cli.plan.facts"
 local fail = require "cli.base.fail"
@@ -69,7 +70,6 @@ local KNOWN = args.known("device threads budget amp format policy region tiers l
 local function specify(options, words, settings, texts, root, file, note)
   local opened, recipe
   if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
-  if options.init_missing and not options.init then fail.usage("--init-missing goes with --init FILE") end
   if options.recipe and (words[1] or not options.resume) then
     fail.usage("--recipe FILE goes with --resume, instead of a recipe before it; usage: " .. USAGE)
   end
@@ -85,6 +85,10 @@ local function specify(options, words, settings, texts, root, file, note)
   else
     if not words[1] and not file then fail.usage("a recipe is needed; usage: " .. USAGE) end
     recipe = recipes.load(file and config.recipe(file, words[1], root) or words[1], root)
+  end
+  if recipe.directory then options.init = options.init or directory.weights(recipe.directory) end
+  if options.init_missing and not options.init then
+    fail.usage("--init-missing goes with --init FILE")
   end
   for _, name in ipairs { "early_stop", "sample_every" } do
     if options[name] == 0 then options[name] = nil end

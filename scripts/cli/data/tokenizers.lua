@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local content = require "cli.data.content"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
+local posix = require "cli.base.posix"
 
 local tokenizers = {}
 
@@ -19,11 +20,19 @@ function tokenizers.of_file(path, name)
            id = ("bpe%d-%s"):format(opened:vocabulary(), content.digest(path, "tokenizer"):sub(1, 16)) }
 end
 
+-- That of a model's directory; bytes where it has none.
+function tokenizers.of_directory(path)
+  local file = path and path .. "/tokenizer.model"
+  if not file or not posix.is_there(file) then return tokenizers.bytes() end
+  return fail.check("tokenizer", tokenizers.of_file(file))
+end
+
 -- That of the options; make() learns one of a text. A run that goes on, or a trained model, keeps the vocabulary that
--- it has, whatever the text is now.
+-- it has, whatever the text is now. auto: that of the model's directory, run.directory.
 function tokenizers.of(o, run, make)
-  if o.tokens ~= "bpe" then return tokenizers.bytes() end
+  if o.tokens == "bytes" then return tokenizers.bytes() end
   if run.tokenizer then return fail.check("tokenizer", tokenizers.of_file(run.tokenizer)) end
+  if o.tokens == "auto" then return tokenizers.of_directory(run.directory) end
   return make()
 end
 

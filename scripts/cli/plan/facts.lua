@@ -9,6 +9,7 @@ local recipes = require "cli.recipe.load"
 local summary = require "cli.plan.summary"
 
 -- Of the options that every recipe has, dozens, those that say how any run was trained; others where they differ.
+local LONGEST = 256  -- characters of a value, beyond which it is a file's text
 local ALWAYS = { rate = true, schedule = true, optimizer = true }
 
 local function settings(recipe, o)
@@ -16,8 +17,9 @@ local function settings(recipe, o)
   for _, row in ipairs(recipe.rows) do
     local value = o[row[1]]
     local plain = recipe.common[row[1]] and not ALWAYS[row[1]] and value == row[2]
-    if value ~= nil and value ~= "" and not plain then
-      words[#words + 1] = ("%s=%s"):format(row[1], recipes.value_text(value))
+    local text = value ~= nil and recipes.value_text(value) or ""
+    if text ~= "" and #text <= LONGEST and not plain then
+      words[#words + 1] = ("%s=%s"):format(row[1], text)
     end
   end
   return table.concat(words, " ")

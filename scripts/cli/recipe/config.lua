@@ -4,6 +4,7 @@
 local args = require "cli.base.args"
 local cairn = require "cairn"
 local decode = require "cli.base.json_decode"
+local directory = require "cli.model.directory"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 local lengths = require "cli.recipe.lengths"
@@ -137,6 +138,7 @@ function config.recipe(file, named, root)
   if not file.recipe then
     fail.usage(("%s names no recipe; give one: cairn train RECIPE --config FILE"):format(file.path))
   end
+  if directory.is(file.recipe) then return file.recipe end  -- a model's directory is data
   if not recipes.built_in(file.recipe, root) then
     fail.input(("%s is of the recipe '%s', which does not come with cairn (%s do), and a file never says what runs: " ..
       "look at the recipe, then name it: cairn train FILE --config %s"):format(file.path, unicode.shown(file.recipe),
@@ -177,7 +179,8 @@ function config.text(spec, texts)
   local recipe = spec.recipe
   return json.pretty(json.encode(json.object {
     { "form", FORM }, { "cairn", cairn.version() },
-    { "recipe", exact(recipe.built_in and recipe.name or posix.real_path(recipe.path) or recipe.path) },
+    { "recipe", exact(recipe.directory and recipe.directory.path or recipe.built_in and recipe.name
+      or posix.real_path(recipe.path) or recipe.path) },
     { "options", json.object(options) }, { "arguments", json.object(arguments) },
   })) .. "\n"
 end

@@ -38,6 +38,7 @@ local aliases = require "cli.base.aliases"
 local args = require "cli.base.args"
 local check = require "cli.recipe.check"
 local core = require "cairn.core"
+local directory = require "cli.model.directory"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
 local format = require "cli.base.format"
@@ -80,6 +81,7 @@ end
 local GLOBAL_BATCH = { "global_batch", 0, "samples of a step: batch times --accumulate; 0: not stated. batch=auto " ..
   "chooses among its divisors", whole = true, least = 0, most = 2 ^ 31 - 1 }
 recipe.DEFAULT_STEPS = 100
+local LONGEST_SHOWN = 60  -- characters of a default
 for _, row in ipairs(TRAINING) do aliases.SETTINGS[row[1]] = true end
 
 -- Where a function of a recipe begins, as "file:line". A call in tail position leaves no line of its own.
@@ -151,6 +153,7 @@ function recipe.find(name, root)
   for _, path in ipairs { built_in or name, name, name .. ".lua", folder .. name } do
     if readable(path) then return path end
   end
+  if posix.no_file(name) == "a directory" then fail.input(directory.problem(name)) end
   files.check(name, "recipe")
   local known = recipe.known(root)
   local names = {}
@@ -167,10 +170,26 @@ local function search_beside(path)
   package.path = ("%s;%s/?.lua"):format(package.path, folder)
 end
 
+-- Gives the recipe decoder what a model's directory says: the defaults of its options.
+local function adopt(self, model)
+  local architecture = require "families.parts.architecture"
+  local a, says = architecture.of(model.text, model.name)
+  local defaults = { model = model.text, model_name = model.name,
+                     tied = tostring(directory.tied(model, a, says)) }
+  local rows = {}
+  for i, row in ipairs(self.options) do
+    rows[i] = {}
+    for key, value in pairs(row) do rows[i][key] = value end
+    if defaults[row[1]] ~= nil then rows[i][2] = defaults[row[1]] end
+  end
+  self.options, self.directory = rows, model
+end
+
 -- approve(path, text, built_in), optional, is asked before anything of the recipe runs, and ends the command if it must
 -- not.
 function recipe.load(name, root, approve)
-  local path = recipe.find(name, root)
+  local model = not recipe.built_in(name, root) and directory.is(name) and directory.open(name) or nil
+  local path = recipe.find(model and "decoder" or name, root)
   local text = files.read(path, "recipe")
   local built_in = path == recipe.built_in(path:match("([^/]*)%.lua$") or "", root)
   if approve then approve(path, text, built_in) end
@@ -179,6 +198,7 @@ function recipe.load(name, root, approve)
   if not chunk then fail.input(problem) end
   local self = guarded(path, chunk)
   check.parts(path, self)
+  if model then adopt(self, model) end
   self.path, self.text, self.root = path, text, root
   self.name = path:match("([^/]+)%.lua$") or path
   self.built_in = built_in
@@ -287,7 +307,10 @@ end
 function recipe.choices(row) return row.choices or row.known end
 
 -- What --help says of an option: the default; words, and what there is to choose from.
-function recipe.shown_default(row) return recipe.value_text(row[2]) end
+function recipe.shown_default(row)
+  local text = recipe.value_text(row[2])
+  return #text <= LONGEST_SHOWN and text or text:sub(1, LONGEST_SHOWN):gsub("%s+", " ") .. "..."
+end
 function recipe.words(row)
   local choices = recipe.choices(row)
   local words = (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or "")

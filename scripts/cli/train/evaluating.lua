@@ -59,6 +59,7 @@ local function about_of(recipe, opened, note)
   local about = { seed = number("seed", runs.DEFAULT_SEED), accumulate = number("accumulate", 1), note = note,
                   steps = number("steps", recipe.training.steps or recipes.DEFAULT_STEPS) }
   about.tokenizer, about.trained = opened and checkpoints.vocabulary(opened), opened ~= nil
+  about.directory = recipe.directory and recipe.directory.path
   return runs.helpers(about)
 end
 

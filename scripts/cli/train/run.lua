@@ -25,7 +25,8 @@ local Run = {}
 Run.__index = Run
 
 -- What recipes are given to make data and programs of their options with. about, all optional: tokenizer (the file of a
--- vocabulary, in the place of one made for the data), trained (the model is: data may be gone), check_content.
+-- vocabulary, in the place of one made for the data), directory (of a model, which may have a tokenizer), trained (the
+-- model is: data may be gone), check_content.
 function run.helpers(about)
   local content, text = require "cli.data.content", require "cli.data.text"
   about.files = {}
@@ -70,7 +71,8 @@ function run.open(spec)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
   local note = spec.note or function() end
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note,
-                  tokenizer = spec.tokenizer, check_content = spec.check_content }
+                  tokenizer = spec.tokenizer, check_content = spec.check_content,
+                  directory = spec.recipe.directory and spec.recipe.directory.path }
   run.helpers(about)
   self.files = about.files
   local function training()

@@ -98,7 +98,11 @@ class Generate(Case):
             for name in ("mine", "run"):
                 target = [f"{name}.safetensors", "--quiet"] if more[0] == "export" else []
                 done = self.raw(more[0], name, *more[1:], *target)
-                found.append((self.folder / target[0]).read_bytes() if target else done)
+                made = (self.folder / target[0]).read_bytes() if target else json.loads(done)
+                if not target:
+                    self.assertGreater(made.pop("prefill_seconds"), 0)
+                    self.assertGreater(made.pop("decode_tokens_per_second"), 0)
+                found.append(made)
             self.assertEqual(*found)
 
     def test_export_makes_no_directories(self):

@@ -1,0 +1,2 @@
+-- cairn eval, which is cairn evaluate.
+return require "cli.commands.evaluate"

@@ -1,0 +1,204 @@
+-- The graph of a decoder from its architecture (families.parts.architecture lists the attributes). Each block is a
+-- region with the regions attn and mlp inside.
+local nn = require("cairn").nn
+local rope = require "families.parts.rope"
+
+local network = {}
+
+local EPS = 1e-5  -- the ops' own, which is not written into graphs
+local MOST_OPERANDS = 8  -- of concat
+
+-- By the name that a config has for it: what a plain layer applies, and what a gated one applies to its gate.
+network.ACTIVATIONS = {
+  silu = { op = "silu", gate = "silu" },
+  relu = { op = "relu", gate = "relu" },
+  gelu_tanh = { op = "gelu", gate = "gelu_tanh" },  -- the op's default
+  gelu = { op = "gelu", attributes = { approximate = "erf" }, gate = "gelu" },
+}
+
+local function constant(value) return { init = "constant", scale = value, no_decay = true } end
+
+-- A table of rows, or the matrix of a product, that starts normal.
+local function matrix(graph, name, rows, columns, scale)
+  return graph:parameter(name .. ".weight", { rows, columns }, { init = "normal", scale = scale })
+end
+
+local function linear(graph, x, name, inputs, outputs, bias, scale)
+  local w = matrix(graph, name, outputs, inputs, scale)
+  local b = bias and graph:parameter(name .. ".bias", { outputs }, constant(0))
+  return (graph:op("linear", x, w, b or nil))
+end
+
+-- norm: {kind = "rms" or "layer", eps, offset (added to the weight), bias (of "layer")}.
+local function normed(graph, x, name, width, norm)
+  local offset = norm.offset or 0
+  local gamma = graph:parameter(name .. ".weight", { width }, constant(1 - offset))
+  local eps = norm.eps ~= EPS and norm.eps or nil
+  if norm.kind == "rms" then
+    return (graph:op("rmsnorm", x, gamma, { eps = eps, offset = offset ~= 0 and offset or nil }))
+  end
+  local beta = norm.bias and graph:parameter(name .. ".bias", { width }, constant(0))
+  return (graph:op("layernorm", x, gamma, beta or nil, { eps = eps }))
+end
+
+local function reshape(graph, x, ...) return (graph:op("reshape", x, { shape = { ... } })) end
+local function cut(graph, x, axis, begin, end_)
+  return (graph:op("slice", x, { axis = axis, begin = begin, ["end"] = end_ }))
+end
+local function scaled(graph, x, factor)
+  return factor and factor ~= 1 and (graph:op("scale", x, { factor = factor })) or x
+end
+
+-- q, k, v of x[batch, seq, width]; k and v are nil where one product's columns q|k|v go into attention as they are.
+local function projections(a, graph, x, prefix, shape)
+  local names, wide, narrow = a.names, a.heads * a.head_dim, a.kv_heads * a.head_dim
+  if a.fused_qkv == "packed" then
+    return linear(graph, x, prefix .. names.qkv, a.width, wide + 2 * narrow, a.bias.q, a.init.scale)
+  end
+  if not a.fused_qkv then
+    local function one(part, columns)
+      return linear(graph, x, prefix .. names[part], a.width, columns, a.bias[part], a.init.scale)
+    end
+    return one("q", wide), one("k", narrow), one("v", narrow)
+  end
+  local y = linear(graph, x, prefix .. names.qkv, a.width, wide + 2 * narrow, a.bias.q, a.init.scale)
+  if a.fused_qkv == "columns" then
+    return cut(graph, y, 2, 0, wide), cut(graph, y, 2, wide, wide + narrow),
+      cut(graph, y, 2, wide + narrow, wide + 2 * narrow)
+  end
+  y = reshape(graph, y, shape.batch * shape.seq, a.heads, 3 * a.head_dim)  -- "heads": q|k|v of each head
+  local parts = {}
+  for i = 1, 3 do
+    local part = cut(graph, y, 2, (i - 1) * a.head_dim, i * a.head_dim)
+    parts[i] = reshape(graph, part, shape.batch, shape.seq, wide)
+  end
+  return unpack(parts)
+end
+
+local function qk_normed(a, graph, x, name, heads, shape)
+  if a.qk_norm == "whole" then return normed(graph, x, name, heads * a.head_dim, a.norm) end
+  local y = normed(graph, reshape(graph, x, shape.batch, shape.seq, heads, a.head_dim), name, a.head_dim, a.norm)
+  return reshape(graph, y, shape.batch, shape.seq, heads * a.head_dim)
+end
+
+-- Queries times 1 + beta ln(1 + floor(t / original)), which is 1 for the first `original` positions.
+local function lengthened(a, graph, q, seq)
+  local growth = a.query_growth
+  if not growth or seq <= growth.original then return q end
+  local parts = {}
+  for begin = 0, seq - 1, growth.original do
+    local part = cut(graph, q, 1, begin, math.min(begin + growth.original, seq))
+    parts[#parts + 1] = scaled(graph, part, 1 + growth.beta * math.log(1 + begin / growth.original))
+  end
+  while #parts > 1 do
+    local longer = {}
+    for first = 1, #parts, MOST_OPERANDS do
+      local group = { unpack(parts, first, math.min(first + MOST_OPERANDS - 1, #parts)) }
+      local one = group[1]
+      group[#group + 1] = { axis = 1 }
+      longer[#longer + 1] = #group == 2 and one or (graph:op("concat", unpack(group)))
+    end
+    parts = longer
+  end
+  return parts[1]
+end
+
+local function attention(a, graph, x, prefix, layer, shape)
+  local q, k, v = projections(a, graph, x, prefix, shape)
+  if a.qk_norm then
+    q = qk_normed(a, graph, q, prefix .. a.names.q_norm, a.heads, shape)
+    k = qk_normed(a, graph, k, prefix .. a.names.k_norm, a.kv_heads, shape)
+  end
+  local turn = a.rotary[layer] and rope.attributes(a, a.rotary[layer], shape.seq)
+  if turn then
+    local function turned(y, heads)
+      local attributes = { heads = heads }
+      for key, value in pairs(turn) do attributes[key] = value end
+      return (graph:op("rope", y, attributes))
+    end
+    q, k = turned(q, a.heads), turned(k, a.kv_heads)
+  end
+  q = lengthened(a, graph, q, shape.seq)
+  local window = a.windows[layer]
+  local attributes = { heads = a.heads, kv_heads = k and a.kv_heads or nil, scale = a.attention_scales[layer] or nil,
+                       softcap = a.attention_softcap, window = window and window < shape.seq and window or nil }
+  local y = k and (graph:op("attention", q, k, v, attributes)) or (graph:op("attention", q, attributes))
+  return linear(graph, y, prefix .. a.names.o, a.heads * a.head_dim, a.width, a.bias.o, a.init.residual)
+end
+
+local function feed_forward(a, graph, x, prefix)
+  local names, act = a.names, network.ACTIVATIONS[a.activation]
+  local function product(name, columns)
+    return linear(graph, x, prefix .. name, a.width, columns, a.bias.up, a.init.scale)
+  end
+  local y
+  if a.gated then
+    local gate, up
+    if a.fused_gate_up then
+      local both = product(names.gate_up, 2 * a.hidden)
+      gate, up = cut(graph, both, 2, 0, a.hidden), cut(graph, both, 2, a.hidden, 2 * a.hidden)
+    else
+      gate, up = product(names.gate, a.hidden), product(names.up, a.hidden)
+    end
+    y = act.gate == "silu" and (graph:op("swiglu", gate, up))
+      or (graph:op("glu", gate, up, { activation = act.gate }))
+  else
+    -- An op of its own, which the planner may recompute without the product.
+    y = (graph:op(act.op, product(names.up, a.hidden), act.attributes or {}))
+  end
+  return linear(graph, y, prefix .. names.down, a.hidden, a.width, a.bias.down, a.init.residual)
+end
+
+-- One block, built from x[batch, seq, width].
+local Block = nn.define("DecoderBlock", function(self, a, layer, shape)
+  self.a, self.layer, self.shape = a, layer, shape
+end, function(self, context, x)
+  local a, graph = self.a, context.graph
+  local prefix = a.names.block:format(self.layer) .. "."
+  local norms, drop = a.norms, nn.Dropout(a.dropout or 0)
+  local function norm(y, place)
+    if not norms[place] then return y end
+    return normed(graph, y, prefix .. norms[place], a.width, a.norm)
+  end
+  local function added(base, y, place)
+    return base + scaled(graph, drop:build(context, norm(y, place)), a.residual_scale)
+  end
+  -- input: of both parts where the second follows no norm of its own and no sum.
+  local input = a.parallel and not norms.before_mlp and norm(x, "before_attention")
+  local function attend()
+    local y = attention(a, graph, input or norm(x, "before_attention"), prefix .. a.names.attention .. ".",
+      self.layer + 1, self.shape)
+    return added(x, y, "after_attention")
+  end
+  local sum = graph:region("attn", nil, attend)
+  return graph:region("mlp", nil, function()
+    local y = input or norm(a.parallel and x or sum, "before_mlp")
+    return added(sum, feed_forward(a, graph, y, prefix .. a.names.mlp .. "."), "after_mlp")
+  end)
+end)
+
+-- Builds the model from tokens[batch, seq]: returns the last hidden state [batch, seq, width] and the head's weights.
+-- segments: as of nn.add_blocks.
+function network.body(a, graph, training, shape, segments)
+  local context, names = nn.context(graph, training), a.names
+  local tokens = graph:input("tokens", { shape.batch, shape.seq }, "i32")
+  local drop = nn.Dropout(a.dropout or 0)
+  local wte = matrix(graph, names.tokens, a.vocab, a.width, a.init.scale)
+  local wpe = names.positions and matrix(graph, names.positions, a.positions, a.width, a.init.scale)
+  if wpe and a.positions > shape.seq then wpe = cut(graph, wpe, 0, 0, shape.seq) end
+  local x = scaled(graph, (graph:op("embedding", wte, tokens)), a.embedding_scale)
+  if wpe then x = x + wpe end
+  x = drop:build(context, x)
+  local chain = nn.Sequential()
+  nn.add_blocks(chain, a.layers, segments, function(layer) return Block(a, layer, shape), "" end)
+  x = normed(graph, chain:build(context, x), names.final, a.width, a.norm)
+  return x, a.tied and wte or matrix(graph, names.head, a.vocab, a.width, a.init.scale)
+end
+
+-- Logits of rows[n, width].
+function network.logits(a, graph, rows, head)
+  local logits = scaled(graph, (graph:op("linear", rows, head)), a.logits_scale)
+  return a.logits_softcap and (graph:op("softcap", logits, { cap = a.logits_softcap })) or logits
+end
+
+return network

@@ -1,0 +1,98 @@
+-- A decoder of one of the families that `cairn models` lists, as its config.json describes it. A directory with that
+-- file in the place of a recipe is this recipe with the directory's config, weights and tokenizer.
+-- Parameters have Hugging Face's names; each block is a region with the regions attn and mlp inside.
+
+local architecture = require "families.parts.architecture"
+local decode = require "cli.base.json_decode"
+local fail = require "cli.base.fail"
+local files = require "cli.base.files"
+local json = require "cli.base.json"
+local language = require "families.parts.language"
+local nn = require("cairn").nn
+
+local MOST_BYTES = 2 ^ 20  -- of a config, which checkpoints keep
+local LONGEST = 1024  -- of a window, where nobody says
+
+-- The last one is kept, for it is asked for again and again.
+local made = {}
+local function architecture_of(o)
+  local key = ("%s %s %.17g"):format(o.model, o.tied, o.dropout)
+  if made.key ~= key then
+    local a = architecture.of(o.model, o.model_name ~= "" and o.model_name or "model")
+    if o.tied ~= "auto" then a.tied = o.tied == "true" end
+    a.dropout = o.dropout
+    made = { key = key, architecture = a }
+  end
+  return made.architecture
+end
+
+local decoder
+decoder = language.complete({
+  options = language.options({
+    { "model", "", "config.json of the model, or its text: which family, and how large" },
+  }, {
+    { "vocab", 0, "tokens that data=random draws from; 0: the model's", whole = true, least = 0 },
+    { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
+    { "frozen", "", "parameters whose names match are not trained, as 'h.*'" },
+    { "tied", "auto", "the head is the token table; auto: as config.json says", choices = { "auto", "true", "false" } },
+    { "model_name", "", "what messages call the model's config" },
+  }, { seq = 0, seq_words = "tokens of a window; 0: max_position_embeddings, at most " .. LONGEST, batch = 1,
+       tokens = { "auto", "bytes", "bpe" } }),
+  training = { steps = 100, rate = 1e-5, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, clip = 1.0 },
+
+  -- A config is kept as its text; what follows from it is.
+  settle = function(o)
+    if o.model == "" then
+      fail.usage("model=config.json is needed, or a directory with that file in the recipe's place")
+    end
+    local text, name = o.model, o.model_name
+    if not text:find("^%s*{") then
+      text, name = files.read(text, "model", MOST_BYTES), text
+    end
+    local a = architecture_of { model = text, model_name = name, tied = o.tied, dropout = o.dropout }
+    decoder.blocks = a.blocks
+    return { model = text, model_name = name, seq = o.seq > 0 and o.seq or math.min(a.positions, LONGEST),
+             vocab = o.vocab > 0 and o.vocab or a.vocab }
+  end,
+
+  check = function(o)
+    local a = architecture_of(o)
+    if a.names.positions and o.seq > a.positions then
+      return ("seq=%d is more than the model's %d positions"):format(o.seq, a.positions)
+    end
+    if o.vocab > a.vocab then return ("vocab=%d is more than the model's %d tokens"):format(o.vocab, a.vocab) end
+    return select(2, nn.segment_size(o.segments, a.layers))
+  end,
+
+  -- Matrices that files have as [in, out].
+  names = function(o)
+    local a, rows = architecture_of(o), {}
+    for layer = 0, a.layers - 1 do
+      for _, part in ipairs(a.transposed or {}) do
+        local name = ("%s.%s.weight"):format(a.names.block:format(layer), part)
+        rows[#rows + 1] = { ours = name, theirs = name, transposed = true }
+      end
+    end
+    return rows
+  end,
+
+  -- Of a model that saw pictures, what it does with text.
+  hf_config = function(o)
+    local a = architecture_of(o)
+    if not a.wrapped then return o.model end
+    local inner = decode(o.model, json.raw("null")).text_config
+    inner.model_type, inner.tie_word_embeddings = a.family, a.tied
+    return inner
+  end,
+
+  unused = function(o)
+    local a, rows = architecture_of(o), {}
+    for i, pattern in ipairs(a.unused) do rows[i] = pattern end
+    if a.tied then
+      rows[#rows + 1] = { "^" .. a.names.head:gsub("%p", "%%%0") .. "%.weight$", same = a.names.tokens .. ".weight",
+                          advice = "tied=false keeps both" }
+    end
+    return rows
+  end,
+}, architecture_of)
+return decoder
