@@ -170,8 +170,9 @@ function args.format(text, what)
   end
   return { pattern = pattern, format = name }
 end
+function args.one_of_several(text) return text end
 -- Readers of options that may be given several times: their values in a list.
-args.LISTS = { [args.region] = true, [args.format] = true }
+args.LISTS = { [args.region] = true, [args.format] = true, [args.one_of_several] = true }
 
 args.FLAG = {}
 

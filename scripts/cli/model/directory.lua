@@ -65,7 +65,7 @@ function directory.weights(self)
     fail.input(("%s has no weights: neither %s nor %s; `cairn train decoder model=%s` begins without"):format(self.path,
       WHOLE, INDEX, self.name))
   end
-  return cairn.inspect(self.path) and self.path or self.path .. "/" .. WHOLE
+  return self.path
 end
 
 return directory

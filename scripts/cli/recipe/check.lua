@@ -37,6 +37,7 @@ local PARTS = {
   { "options", "table", 'a list of rows { name, default, words }, as { { "width", 32, "of the hidden layer" } }' },
   { "training", "table", "a table of defaults, as { steps = 100, rate = 3e-4 }" },
   { "generator", "function", "function(o, graph) that returns { outputs = { logits } }" },
+  { "texts", "function", "function(o, graph, shape) that returns { outputs = { logits } }" },
   { "predictor", "function", "function(o, graph) that returns { outputs = { name = value } }" },
   { "settle", "function", "function(o, run) that returns { option = value } for what data say, or nothing" },
   { "names", "function", "function(o) that returns rows { ours, theirs, transposed }" },

@@ -8,6 +8,10 @@
 --   dataset   = function(o, run) ... return { batch = function(index) ... end, batches = of an epoch } end
 --   training  = { steps = 100, rate = 3e-4, ... }                            defaults of the training options below
 --   generator = function(o, graph) ... return { outputs = { logits } } end   optional: one token at a time
+--   texts     = function(o, graph, shape) return { outputs = { logits } } end
+--                                                                            optional: the same with caches; shape:
+--                                                                            {samples, length, rows, dtype}, as
+--                                                                            cairn.generator wants programs
 --   predictor = function(o, graph) return { outputs = { name = value } } end  optional: rows in, answers out
 --   settle    = function(o, run) return { option = value } end               optional: option values that data say
 --   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names

@@ -60,6 +60,25 @@ function language.complete(recipe, architecture)
     return { outputs = { graph:name(network.logits(a, graph, last, head), "logits") } }
   end
 
+  -- A program that remembers: of one token of each sample (length 1), or of prompts. shape: {samples, length, rows
+  -- (tokens that fit), dtype (of the caches)}. {problem}: why there can be none.
+  function recipe.texts(o, graph, shape)
+    local a = architecture(o)
+    if a.names.positions and shape.rows > a.positions then
+      return { problem = ("the model has %d positions"):format(a.positions) }
+    end
+    if a.query_growth and shape.rows > a.query_growth.original then
+      return { problem = ("queries grow from token %d on"):format(a.query_growth.original) }
+    end
+    local hidden, head = network.body(a, graph, false, { batch = shape.samples, seq = shape.length,
+      cached = { rows = shape.rows, dtype = shape.dtype } }, "auto")
+    local rows = graph:op("reshape", hidden, { shape = { shape.samples * shape.length, a.width } })
+    if shape.length > 1 then
+      rows = graph:op("embedding", rows, graph:input("last", { shape.samples }, "i32"))
+    end
+    return { outputs = { graph:name(network.logits(a, graph, rows, head), "logits") } }
+  end
+
   function recipe.frozen(o) return o.frozen end
   function recipe.dataset(o, run) return run.text(o) end
   function recipe.evaluation(o, run) return run.evaluation(o) end

@@ -81,6 +81,21 @@ local function qk_normed(a, graph, x, name, heads, shape)
   return reshape(graph, y, shape.batch, shape.seq, heads * a.head_dim)
 end
 
+-- Attention of a program that generates: keys and values go into caches, which hold the last tokens of each sample. A
+-- program of one token attends to them, one of prompts to its own tokens. name: how the caches' names begin.
+local function remembered(a, graph, q, k, v, name, attributes, shape)
+  local cached = shape.cached
+  local rows = math.min(attributes.window or cached.rows, cached.rows)
+  local function kept(part, y)
+    local cache = graph:cache(name .. part, { shape.batch, rows, a.kv_heads * a.head_dim }, { dtype = cached.dtype })
+    return (graph:op("append", cache, y, cached.position, cached.count, { ring = rows < cached.rows and 1 or nil }))
+  end
+  local keys, values = kept("keys", k), kept("values", v)
+  if shape.seq > 1 then return (graph:op("attention", q, k, v, attributes)) end
+  attributes.causal, attributes.window = 0, nil  -- a cache holds no more than the window
+  return (graph:op("attention", q, keys, values, nil, nil, cached.lengths, attributes))
+end
+
 -- Queries times 1 + beta ln(1 + floor(t / original)), which is 1 for the first `original` positions.
 local function lengthened(a, graph, q, seq)
   local growth = a.query_growth
@@ -109,19 +124,30 @@ local function attention(a, graph, x, prefix, layer, shape)
     q = qk_normed(a, graph, q, prefix .. a.names.q_norm, a.heads, shape)
     k = qk_normed(a, graph, k, prefix .. a.names.k_norm, a.kv_heads, shape)
   end
-  local turn = a.rotary[layer] and rope.attributes(a, a.rotary[layer], shape.seq)
+  local longest = shape.cached and shape.cached.rows or shape.seq
+  local turn = a.rotary[layer] and rope.attributes(a, a.rotary[layer], longest)
   if turn then
     local function turned(y, heads)
       local attributes = { heads = heads }
       for key, value in pairs(turn) do attributes[key] = value end
-      return (graph:op("rope", y, attributes))
+      return (graph:op("rope", y, shape.cached and shape.cached.positions or nil, attributes))
     end
     q, k = turned(q, a.heads), turned(k, a.kv_heads)
   end
   q = lengthened(a, graph, q, shape.seq)
   local window = a.windows[layer]
   local attributes = { heads = a.heads, kv_heads = k and a.kv_heads or nil, scale = a.attention_scales[layer] or nil,
-                       softcap = a.attention_softcap, window = window and window < shape.seq and window or nil }
+                       softcap = a.attention_softcap, window = window and window < longest and window or nil }
+  if shape.cached then
+    if not k then
+      local wide, narrow = a.heads * a.head_dim, a.kv_heads * a.head_dim
+      q, k, v = cut(graph, q, 2, 0, wide), cut(graph, q, 2, wide, wide + narrow),
+        cut(graph, q, 2, wide + narrow, wide + 2 * narrow)
+      attributes.kv_heads = a.kv_heads
+    end
+    local y = remembered(a, graph, q, k, v, prefix .. "cache.", attributes, shape)
+    return linear(graph, y, prefix .. a.names.o, a.heads * a.head_dim, a.width, a.bias.o, a.init.residual)
+  end
   local y = k and (graph:op("attention", q, k, v, attributes)) or (graph:op("attention", q, attributes))
   return linear(graph, y, prefix .. a.names.o, a.heads * a.head_dim, a.width, a.bias.o, a.init.residual)
 end
@@ -177,15 +203,31 @@ end, function(self, context, x)
   end)
 end)
 
+-- What a program that generates reads beside tokens: see runtime/generate. One of prompts needs no number of keys.
+local function remembering(graph, shape)
+  local cached = {}
+  for key, value in pairs(shape.cached) do cached[key] = value end
+  cached.positions = graph:input("positions", { shape.batch, shape.seq }, "i32")
+  cached.position = graph:input("position", { shape.batch }, "i32")
+  cached.count = graph:input("count", { shape.batch }, "i32")
+  if shape.seq == 1 then cached.lengths = graph:input("lengths", { shape.batch }, "i32") end
+  return { batch = shape.batch, seq = shape.seq, cached = cached }
+end
+
 -- Builds the model from tokens[batch, seq]: returns the last hidden state [batch, seq, width] and the head's weights.
--- segments: as of nn.add_blocks.
+-- segments: as of nn.add_blocks. shape.cached: {rows, dtype} of caches, of a program that generates.
 function network.body(a, graph, training, shape, segments)
   local context, names = nn.context(graph, training), a.names
   local tokens = graph:input("tokens", { shape.batch, shape.seq }, "i32")
+  if shape.cached then shape = remembering(graph, shape) end
   local drop = nn.Dropout(a.dropout or 0)
   local wte = matrix(graph, names.tokens, a.vocab, a.width, a.init.scale)
   local wpe = names.positions and matrix(graph, names.positions, a.positions, a.width, a.init.scale)
-  if wpe and a.positions > shape.seq then wpe = cut(graph, wpe, 0, 0, shape.seq) end
+  if wpe and shape.cached then
+    wpe = (graph:op("embedding", wpe, shape.cached.positions))
+  elseif wpe and a.positions > shape.seq then
+    wpe = cut(graph, wpe, 0, 0, shape.seq)
+  end
   local x = scaled(graph, (graph:op("embedding", wte, tokens)), a.embedding_scale)
   if wpe then x = x + wpe end
   x = drop:build(context, x)
