@@ -30,6 +30,8 @@ function texts.open(programs, options, given, vocabulary, fill)
   local plans = fail.plan("plan", cairn.plan_set(programs, runs.device(options), wanted))
   local sessions = fail.check("session", cairn.sessions(plans))
   fill(sessions[1], programs[1].graph)
+  -- Logits are often padded; a tokenizer of bytes may know more than a model of fewer.
+  vocabulary = math.min(vocabulary, programs[1].graph:info("logits").shape[2])
   return { generator = fail.check("generate", cairn.generator(sessions, vocabulary)), session = sessions[1],
            plans = plans }
 end
