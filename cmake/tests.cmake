@@ -112,6 +112,9 @@ cairn_test_folder(runtime/compile cairn_exec cairn_report SUBFOLDERS residency r
 cairn_test_folder(runtime/exec cairn_exec cairn_report)
 cairn_test_folder(runtime/step cairn_step)
 cairn_test_folder(runtime/data cairn_data)
+if(CAIRN_TOKENIZERS)
+  cairn_test_folder(runtime/data/tokenizer cairn_tokenizer)
+endif()
 cairn_test_folder(runtime/io cairn_io)
 if(NOT CMAKE_CROSSCOMPILING)  # they make system calls fail, not the emulator's
   cairn_test_folder(fault cairn_io)

@@ -20,6 +20,8 @@ return {
   { "predict", "RUN", "rows in, answers out: JSON lines by names", operand = "directory" },
   { "inspect", "FILE", "any cairn or safetensors file", operand = "file" },
   { "generate", "DIR --prompt TEXT", "text from a trained model", operand = "directory" },
+  { "tokenize", "DIR [FILE]", "tokens of each line of a file, by a published model's tokenizer; --decode",
+    operand = "directory" },
   { "export", "DIR FILE.safetensors", "weights by their Hugging Face names", operand = "directory" },
   { "devices", "", "what this machine has" },
   { "ops", "[NAME ...]", "what graphs are built of: operands, attributes, formulas", operand = "op" },

@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local content = require "cli.data.content"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
+local posix = require "cli.base.posix"
 
 local tokenizers = {}
 
@@ -12,16 +13,46 @@ function tokenizers.bytes()
 end
 
 -- That of a vocabulary's file, under a name of its own or that of the file; nil, err as the binding.
-function tokenizers.of_file(path, name)
-  local opened, err = cairn.tokenizer("bpe", path)
+function tokenizers.of_file(path, name, kind)
+  kind = kind or "bpe"
+  local opened, err = cairn.tokenizer(kind, path)
   if not opened then return nil, err end
-  return { kind = "bpe", file = name or path:match("([^/]+)$"), text = files.read(path, "tokenizer"), opened = opened,
-           id = ("bpe%d-%s"):format(opened:vocabulary(), content.digest(path, "tokenizer"):sub(1, 16)) }
+  return { kind = kind, file = name or path:match("([^/]+)$"), text = files.read(path, "tokenizer"), opened = opened,
+           id = ("%s%d-%s"):format(kind, opened:vocabulary(), content.digest(path, "tokenizer"):sub(1, 16)) }
 end
 
--- That of the options; make() learns one of a text. A run that goes on, or a trained model, keeps the vocabulary that
+-- The files that say how a published model's text is cut; the first that its directory has counts, as in the library.
+local PRETRAINED = { "tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model" }
+
+-- The opened tokenizer of a published model: its directory or a file. Ends the command where it is none, or has a part
+-- that is not known.
+function tokenizers.opened(path)
+  local opened, err = cairn.tokenizer("pretrained", path)
+  if not opened and err.status == "UNSUPPORTED" then fail.input("tokenizer: " .. tostring(err)) end
+  return fail.check("tokenizer", opened, err)
+end
+
+-- That of a published model's directory or file, as datasets have them.
+function tokenizers.pretrained(path)
+  tokenizers.opened(path):free()
+  for _, name in ipairs(posix.list(path) and PRETRAINED or {}) do
+    if posix.is_there(path .. "/" .. name) then
+      path = path .. "/" .. name
+      break
+    end
+  end
+  if posix.list(path) then
+    fail.input(("tokenizer: %s has vocab.json and merges.txt; a run keeps one file: save the tokenizer as " ..
+      "tokenizer.json"):format(path))
+  end
+  return fail.check("tokenizer", tokenizers.of_file(path, nil, "pretrained"))
+end
+
+-- That of the options: of a published model, where a recipe has an option `tokenizer` that names it; make() learns one
+-- of a text. A run that goes on, or a trained model, keeps the vocabulary that
 -- it has, whatever the text is now.
 function tokenizers.of(o, run, make)
+  if (o.tokenizer or "") ~= "" then return tokenizers.pretrained(run.tokenizer or o.tokenizer) end
   if o.tokens ~= "bpe" then return tokenizers.bytes() end
   if run.tokenizer then return fail.check("tokenizer", tokenizers.of_file(run.tokenizer)) end
   return make()
