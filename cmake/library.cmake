@@ -34,7 +34,7 @@ function(cairn_packaged target)
   endif()
 endfunction()
 
-set(cairn_libraries PkgConfig::simdjson PkgConfig::xxhash PkgConfig::hwy ${CMAKE_DL_LIBS})
+set(cairn_libraries PkgConfig::simdjson PkgConfig::xxhash PkgConfig::hwy ${tokenizer_libraries} ${CMAKE_DL_LIBS})
 # What every shared library of ours is linked with; a test of the command has one of its own (cmake/tests.cmake).
 function(cairn_shared target)
   target_link_libraries(${target} PRIVATE ${imported_layers} cairn_flags ${cairn_libraries})
@@ -128,6 +128,9 @@ install(DIRECTORY bindings/rust DESTINATION ${lua_folder}/bindings COMPONENT dev
 
 # What a static link needs beside libcairn.a, as linker flags; the same in cairn.pc and cairnConfig.cmake.
 set(private_libraries hwy simdjson xxhash)
+if(CAIRN_TOKENIZERS)
+  list(APPEND private_libraries onig utf8proc)
+endif()
 list(APPEND private_libraries stdc++ m pthread dl)
 list(TRANSFORM private_libraries PREPEND "-l" OUTPUT_VARIABLE private_flags)
 list(JOIN private_flags " " private_flags)

@@ -17,6 +17,7 @@ FOLDERS = {
     "tests/fuzz/corpus/recipe_options": "a corpus",
     "tests/fuzz/corpus/tokenizer": "a corpus",
     "tests/fuzz/corpus/tokenizer_train": "a corpus",
+    "tests/runtime/data/tokenizer/golden": "two files for each family of tokenizers",
 }
 FILES = {
     "bindings/lua/cairn/cdef.lua": "made from cairn.h",

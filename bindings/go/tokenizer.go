@@ -17,7 +17,8 @@ func (t *Tokenizer) it() *object {
 
 func (t *Tokenizer) c() *C.cairn_tokenizer_t { return (*C.cairn_tokenizer_t)(t.raw) }
 
-// OpenTokenizer opens "bytes" (path "") or "bpe", the sentencepiece model at path. Errors: NotFound, CorruptFile, Unsupported.
+// OpenTokenizer opens "bytes" (path ""), "bpe", the sentencepiece model at path, or "pretrained", that of a published model,
+// whose directory or one of whose files path is. Errors: NotFound, CorruptFile, Unsupported.
 func OpenTokenizer(instance *Instance, kind, path string) (*Tokenizer, error) {
 	if err := checkTexts("text", kind, path); err != nil {
 		return nil, err
@@ -71,12 +72,43 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	found, err := textOf(func(out **C.cairn_text_t, e *C.cairn_error_t) C.cairn_status_t {
 		return C.cairn_tokenizer_encode(t.c(), (*C.char)(data.first), C.size_t(data.bytes), out, e)
 	}, t.it())
-	if err != nil || len(found) == 0 {
-		return nil, err
+	return numbersOf[int32](found), err
+}
+
+// Offset is the part of a text that a token stands for, in bytes.
+type Offset struct{ Begin, End uint32 }
+
+// numbersOf is what the bytes of a text are.
+func numbersOf[T int32 | Offset](data []byte) []T {
+	var one T
+	size := int(unsafe.Sizeof(one))
+	if len(data) < size {
+		return nil
 	}
-	tokens := make([]int32, len(found)/4)
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&tokens[0])), 4*len(tokens)), found)
-	return tokens, nil
+	found := make([]T, len(data)/size)
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&found[0])), size*len(found)), data)
+	return found
+}
+
+// EncodeWithOffsets cuts a text into tokens, with those that the tokenizer puts around a text where special is true, and says
+// what part of the text each stands for.
+func (t *Tokenizer) EncodeWithOffsets(text string, special bool) ([]int32, []Offset, error) {
+	data := bytesOf("", []byte(text))
+	flags := C.uint32_t(0)
+	if special {
+		flags = C.CAIRN_ENCODE_SPECIAL
+	}
+	var places []byte
+	found, err := textOf(func(out **C.cairn_text_t, e *C.cairn_error_t) C.cairn_status_t {
+		var offsets *C.cairn_text_t
+		status := C.cairn_tokenizer_encode_with(t.c(), (*C.char)(data.first), C.size_t(data.bytes), flags, out, &offsets, e)
+		if status == C.CAIRN_STATUS_OK {
+			places = C.GoBytes(unsafe.Pointer(C.cairn_text_data(offsets)), C.int(C.cairn_text_size(offsets)))
+			C.cairn_text_release(offsets)
+		}
+		return status
+	}, t.it())
+	return numbersOf[int32](found), numbersOf[Offset](places), err
 }
 
 // Decode puts tokens together to a text.
@@ -86,6 +118,37 @@ func (t *Tokenizer) Decode(tokens []int32) (string, error) {
 		return C.cairn_tokenizer_decode(t.c(), (*C.int32_t)(data.first), C.size_t(len(tokens)), out, e)
 	}, t.it())
 	return string(text), err
+}
+
+// DecodeText puts tokens together to a text that is UTF-8, without special tokens where skipSpecial is true.
+func (t *Tokenizer) DecodeText(tokens []int32, skipSpecial bool) (string, error) {
+	data := bytesOf("", tokens)
+	flags := C.uint32_t(0)
+	if skipSpecial {
+		flags = C.CAIRN_DECODE_SKIP_SPECIAL
+	}
+	text, err := textOf(func(out **C.cairn_text_t, e *C.cairn_error_t) C.cairn_status_t {
+		return C.cairn_tokenizer_decode_with(t.c(), (*C.int32_t)(data.first), C.size_t(len(tokens)), flags, out, e)
+	}, t.it())
+	return string(text), err
+}
+
+// Token is a token as the vocabulary spells it.
+func (t *Tokenizer) Token(id int32) (string, error) {
+	text, err := textOf(func(out **C.cairn_text_t, e *C.cairn_error_t) C.cairn_status_t {
+		return C.cairn_tokenizer_token(t.c(), C.int32_t(id), out, e)
+	}, t.it())
+	return string(text), err
+}
+
+// Find is the number of a token that the vocabulary spells so. Errors: NotFound.
+func (t *Tokenizer) Find(token string) (int32, error) {
+	data := bytesOf("", []byte(token))
+	var id C.int32_t
+	err := do(func(e *C.cairn_error_t) C.cairn_status_t {
+		return C.cairn_tokenizer_find(t.c(), (*C.char)(data.first), C.size_t(data.bytes), &id, e)
+	}, t.it())
+	return int32(id), err
 }
 
 // WriteTokens writes the token file of a text file, durably; OpenDataset reads it. Errors: IO, NotFound.

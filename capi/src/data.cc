@@ -35,9 +35,22 @@ std::unique_ptr<data::Tokenizer> open_tokenizer(std::string_view kind, const cha
     require(path == nullptr, Code::kInvalidArgument, "the tokenizer 'bytes' has no file; path must be NULL");
     return data::bytes_tokenizer();
   }
-  require(kind == "bpe", Code::kInvalidArgument, "there is no tokenizer '", kind, "'; known: bytes, bpe");
+  require(kind == "bpe" || kind == "pretrained", Code::kInvalidArgument, "there is no tokenizer '", kind,
+          "'; known: bytes, bpe, pretrained");
   not_null(path, "path");
-  return data::load_bpe(path);
+  return kind == "bpe" ? data::load_bpe(path) : data::load_pretrained(path);
+}
+
+void check_flags(uint32_t flags, uint32_t known) {
+  require((flags & ~known) == 0, Code::kInvalidArgument, "argument 'flags' is ", flags,
+          "; known are the bits of ", known);
+}
+
+// Numbers as a text's bytes.
+template <class Number>
+std::unique_ptr<cairn_text> as_text(const std::vector<Number>& numbers) {
+  return std::make_unique<cairn_text>(
+      std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)));
 }
 
 cairn_status_t make_dataset(cairn_dataset_t** out_dataset, cairn_error_t* error, auto&& make) {
@@ -85,10 +98,23 @@ cairn_status_t cairn_tokenizer_encode(const cairn_tokenizer_t* tokenizer, const 
     not_null(tokenizer, "tokenizer");
     array_not_null(text, size, "text");
     not_null(out_tokens, "out_tokens");
-    const std::vector<int32_t> tokens = tokenizer->tokenizer->encode({text, size});
-    *out_tokens = std::make_unique<cairn_text>(
-                      std::string(reinterpret_cast<const char*>(tokens.data()), tokens.size() * 4))
-                      .release();
+    *out_tokens = as_text(tokenizer->tokenizer->encode({text, size})).release();
+  });
+}
+
+cairn_status_t cairn_tokenizer_encode_with(const cairn_tokenizer_t* tokenizer, const char* text, size_t size,
+                                           uint32_t flags, cairn_text_t** out_tokens,
+                                           cairn_text_t** out_offsets, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    array_not_null(text, size, "text");
+    check_flags(flags, CAIRN_ENCODE_SPECIAL);
+    not_null(out_tokens, "out_tokens");
+    std::vector<data::Offset> offsets;
+    auto tokens = as_text(tokenizer->tokenizer->encode_with({text, size}, (flags & CAIRN_ENCODE_SPECIAL) != 0,
+                                                            out_offsets != nullptr ? &offsets : nullptr));
+    if (out_offsets != nullptr) *out_offsets = as_text(offsets).release();
+    *out_tokens = tokens.release();
   });
 }
 
@@ -99,6 +125,46 @@ cairn_status_t cairn_tokenizer_decode(const cairn_tokenizer_t* tokenizer, const 
     array_not_null(tokens, count, "tokens");
     not_null(out_text, "out_text");
     *out_text = std::make_unique<cairn_text>(tokenizer->tokenizer->decode({tokens, count})).release();
+  });
+}
+
+cairn_status_t cairn_tokenizer_decode_with(const cairn_tokenizer_t* tokenizer, const int32_t* tokens,
+                                           size_t count, uint32_t flags, cairn_text_t** out_text,
+                                           cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    array_not_null(tokens, count, "tokens");
+    check_flags(flags, CAIRN_DECODE_SKIP_SPECIAL | CAIRN_DECODE_BYTES);
+    not_null(out_text, "out_text");
+    *out_text = std::make_unique<cairn_text>(tokenizer->tokenizer->decode_with(
+                                                 {tokens, count}, (flags & CAIRN_DECODE_SKIP_SPECIAL) != 0,
+                                                 (flags & CAIRN_DECODE_BYTES) != 0))
+                    .release();
+  });
+}
+
+cairn_status_t cairn_tokenizer_token(const cairn_tokenizer_t* tokenizer, int32_t id, cairn_text_t** out_token,
+                                     cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    not_null(out_token, "out_token");
+    const int32_t vocabulary = tokenizer->tokenizer->vocabulary();
+    require(id >= 0 && id < vocabulary, Code::kInvalidArgument, "token ", id,
+            " is outside the vocabulary of ", vocabulary);
+    *out_token = std::make_unique<cairn_text>(tokenizer->tokenizer->token(id)).release();
+  });
+}
+
+cairn_status_t cairn_tokenizer_find(const cairn_tokenizer_t* tokenizer, const char* token, size_t size,
+                                    int32_t* out_id, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    array_not_null(token, size, "token");
+    not_null(out_id, "out_id");
+    const int32_t id = tokenizer->tokenizer->find({token, size});
+    require(id >= 0, Code::kNotFound, "the vocabulary has no token '",
+            std::string_view(token, size).substr(0, 128), "'");
+    *out_id = id;
   });
 }
 

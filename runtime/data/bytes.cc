@@ -1,6 +1,34 @@
 #include "runtime/data/data.h"
 
 namespace cairn::data {
+
+std::vector<int32_t> Tokenizer::encode_with(std::string_view text, bool, std::vector<Offset>* offsets) const {
+  const std::vector<int32_t> tokens = encode(text);
+  if (offsets == nullptr) return tokens;
+  offsets->clear();
+  uint32_t at = 0;
+  for (const int32_t token : tokens) {
+    const auto size = static_cast<uint32_t>(decode({&token, 1}).size());
+    offsets->push_back({at, at + size});
+    at += size;
+  }
+  return tokens;
+}
+
+std::string Tokenizer::decode_with(std::span<const int32_t> tokens, bool, bool) const {
+  return decode(tokens);
+}
+
+std::string Tokenizer::token(int32_t id) const {
+  return id >= 0 && id < vocabulary() ? decode({&id, 1}) : std::string();
+}
+
+int32_t Tokenizer::find(std::string_view token) const {
+  for (int32_t id = 0; id < vocabulary(); ++id)
+    if (!token.empty() && decode({&id, 1}) == token) return id;
+  return -1;
+}
+
 namespace {
 
 class BytesTokenizer final : public Tokenizer {

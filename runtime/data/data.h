@@ -11,16 +11,35 @@
 
 namespace cairn::data {
 
+// The part of a text that a token stands for, in bytes.
+struct Offset {
+  uint32_t begin, end;
+  bool operator==(const Offset&) const = default;
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   virtual int32_t vocabulary() const = 0;
-  virtual std::string kind() const = 0;  // "bytes", "bpe"
+  virtual std::string kind() const = 0;  // "bytes", "bpe", "pretrained"
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   virtual std::string decode(
       std::span<const int32_t> tokens) const = 0;                  // kInvalidArgument: outside the vocabulary
   virtual void save(const std::filesystem::path& path) const = 0;  // bytes: writes nothing
+
+  // With the tokens that the tokenizer puts around a text (`special`), and what part of it each stands for (offsets, unless null).
+  // Those that stand for nothing, and tokens of bytes and bpe whose text is none, are at no bytes.
+  virtual std::vector<int32_t> encode_with(std::string_view text, bool special,
+                                           std::vector<Offset>* offsets) const;
+  // Without special tokens (`skip_special`). What is no UTF-8 becomes U+FFFD unless `raw`, as far as the tokenizer knows bytes.
+  virtual std::string decode_with(std::span<const int32_t> tokens, bool skip_special, bool raw) const;
+  virtual std::string token(int32_t id) const;         // as its vocabulary spells it; "": there is none
+  virtual int32_t find(std::string_view token) const;  // the token that is spelled so; -1: none
 };
+// The tokenizer of a published model: a directory, or a file, with tokenizer.json, tekken.json, sentencepiece's tokenizer.model, or
+// GPT-2's vocab.json next to merges.txt. Its tokens are those of the libraries that made these files. kCorruptFile; kUnsupported: it
+// has a part that is not known; kNotFound: no such file is there.
+std::unique_ptr<Tokenizer> load_pretrained(const std::filesystem::path& path);
 std::unique_ptr<Tokenizer> bytes_tokenizer();
 // Byte-pair vocabularies in sentencepiece's model format (bpe and unigram, with byte fallback). Lossless:
 // encode then decode gives the same bytes, because text is segmented as it is: nothing is normalised, and no

@@ -11,7 +11,7 @@ namespace {
 
 // Field numbers of sentencepiece_model.proto.
 namespace field {
-enum ModelProto : uint32_t { kPieces = 1, kTrainerSpec = 2, kNormalizerSpec = 3 };
+enum ModelProto : uint32_t { kPieces = 1, kTrainerSpec = 2, kNormalizerSpec = 3, kDenormalizerSpec = 5 };
 enum SentencePiece : uint32_t { kPiece = 1, kScore = 2, kType = 3 };
 enum TrainerSpec : uint32_t {
   kModelType = 3,
@@ -19,11 +19,13 @@ enum TrainerSpec : uint32_t {
   kCharacterCoverage = 10,
   kNumThreads = 16,
   kMaxSentenceLength = 18,
+  kTreatWhitespaceAsSuffix = 24,
   kHardVocabLimit = 33,
   kByteFallback = 35,
   kBosId = 41,
   kEosId = 42,
   kPadId = 43,
+  kUnkSurface = 44,
 };
 enum NormalizerSpec : uint32_t {
   kName = 1,
@@ -71,6 +73,12 @@ void parse_trainer(WireReader reader, Model& model, const std::string& where) {
       case field::kByteFallback:
         model.byte_fallback = reader.boolean();
         break;
+      case field::kTreatWhitespaceAsSuffix:
+        model.whitespace_suffix = reader.boolean();
+        break;
+      case field::kUnkSurface:
+        model.unknown_surface = reader.bytes();
+        break;
       default:
         break;
     }
@@ -79,12 +87,16 @@ void parse_trainer(WireReader reader, Model& model, const std::string& where) {
 void parse_normalizer(WireReader reader, Model& model) {
   while (reader.next()) switch (reader.field()) {
       case field::kName:
-      case field::kPrecompiledCharsmap:
         reader.bytes();
-        break;  // nothing is normalised
+        break;
+      case field::kPrecompiledCharsmap:
+        model.charsmap = reader.bytes();
+        break;
       case field::kAddDummyPrefix:
+        model.add_dummy_prefix = reader.boolean();
+        break;
       case field::kRemoveExtraWhitespaces:
-        reader.boolean();
+        model.remove_extra_whitespaces = reader.boolean();
         break;
       case field::kEscapeWhitespaces:
         model.escape_whitespaces = reader.boolean();
@@ -94,7 +106,7 @@ void parse_normalizer(WireReader reader, Model& model) {
     }
 }
 
-void check(const Model& model, const std::string& where) {
+void check(const Model& model, const std::string& where, bool lossless) {
   require(!model.pieces.empty(), Code::kCorruptFile, where, ": not a sentencepiece model: it has no pieces");
   require(model.algorithm == Algorithm::kBpe || model.algorithm == Algorithm::kUnigram, Code::kUnsupported,
           where, ": a sentencepiece model of type ", model.algorithm == Algorithm::kWord ? "word" : "char",
@@ -113,7 +125,7 @@ void check(const Model& model, const std::string& where) {
     byte_seen[byte] = true;
   }
   require(unknown == 1, Code::kCorruptFile, where, ": ", unknown, " pieces are 'unknown'; it must be one");
-  for (int byte = 0; byte < 256; ++byte)
+  for (int byte = 0; byte < 256 && (lossless || model.byte_fallback); ++byte)
     require(model.byte_fallback && byte_seen[byte], Code::kCorruptFile, where,
             ": the model has no piece for byte ", byte,
             "; it needs byte fallback to be lossless: train it again with --byte_fallback=true");
@@ -135,7 +147,7 @@ std::string byte_piece(int byte) {
   return {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
 }
 
-Model parse_model(std::string_view file, const std::string& where) {
+Model parse_model(std::string_view file, const std::string& where, bool lossless) {
   require(!file.empty(), Code::kCorruptFile, where, " is empty");
   require(file.size() <= kMaxModelBytes, Code::kCorruptFile, where, ": ", file.size(),
           " bytes are too many for a tokenizer; the most is ", kMaxModelBytes);
@@ -153,10 +165,16 @@ Model parse_model(std::string_view file, const std::string& where) {
       case field::kNormalizerSpec:
         parse_normalizer(reader.message(), model);
         break;
+      case field::kDenormalizerSpec: {
+        Model rules;
+        parse_normalizer(reader.message(), rules);
+        model.denormalizes = !rules.charsmap.empty();
+        break;
+      }
       default:
         break;
     }
-  check(model, where);
+  check(model, where, lossless);
   return model;
 }
 

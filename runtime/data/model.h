@@ -34,14 +34,18 @@ struct Model {
   std::vector<Piece> pieces;  // by token
   Algorithm algorithm = Algorithm::kUnigram;
   bool byte_fallback = false;
-  bool escape_whitespaces = true;
+  bool whitespace_suffix = false;  // spaces stand behind words, not in front
+  std::string_view unknown_surface = " \xE2\x81\x87 ";
+  std::string_view charsmap;  // what a normaliser replaces
+  bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
+  bool denormalizes = false;  // decoded text is changed by rules of its own
 };
 
 // Views into `file`, which must outlive the model. kCorruptFile naming `where`: not such a file, or one that
-// contradicts itself (an empty piece, text that is no UTF-8, no unknown piece, a byte twice); kUnsupported:
-// cut into words or characters. What is not in Model is checked for its form and skipped,
-// precompiled_charsmap included.
-Model parse_model(std::string_view file, const std::string& where);
+// contradicts itself (an empty piece, text that is no UTF-8, no unknown piece, a byte twice), or without all bytes where
+// it must be `lossless` or has byte fallback; kUnsupported: cut into words or characters. What is not in Model is checked
+// for its form and skipped.
+Model parse_model(std::string_view file, const std::string& where, bool lossless = true);
 
 // The byte that a piece like "<0x4F>" stands for, or -1.
 int byte_of(std::string_view piece);

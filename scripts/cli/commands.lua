@@ -23,6 +23,8 @@ return {
   { "predict", "RUN", "rows in, answers out: JSON lines by names", operand = "directory" },
   { "inspect", "FILE", "any cairn or safetensors file, or a directory of them", operand = "file" },
   { "generate", "DIR --prompt TEXT", "text from a trained model", operand = "directory" },
+  { "tokenize", "DIR [FILE]", "tokens of each line of a file, by a published model's tokenizer; --decode",
+    operand = "directory" },
   { "export", "RUN OUT", "weights by their Hugging Face names, or a directory that Transformers reads",
     operand = "directory" },
   { "devices", "", "what this machine has" },

@@ -271,6 +271,14 @@ return {
     },
   },
   {
+    command = "tokenize",
+    about = "A JSON array for each line; with `--offsets` an object, with `--decode` a string.",
+    keys = {
+      { "tokens", "numbers" },
+      { "offsets", "for each token the bytes of the line that it stands for: `[begin, end]`" },
+    },
+  },
+  {
     command = "inspect",
     about = "`kind` says what the file is; the other keys are those of that kind, here of a checkpoint. They follow " ..
       "what is in the file.",

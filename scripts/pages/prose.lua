@@ -71,6 +71,20 @@ prose.inspect = {
     "files that model.safetensors.index.json names." },
   examples = { { "cairn inspect run --json", "" } },
 }
+prose.tokenize = {
+  about = {
+    "Prints the tokens of each line of a file, or of what comes in, as a JSON array of numbers: by the tokenizer of " ..
+      "a published model, whose directory is given, or one of the files tokenizer.json, tekken.json, " ..
+      "tokenizer.model, or vocab.json next to merges.txt. They are the tokens that the libraries give which these " ..
+      "files are of. What is no UTF-8 is read as U+FFFD.",
+    "--decode turns such lines into text again, without special tokens; with --json as JSON strings, in which a " ..
+      "text may have line ends.",
+  },
+  examples = {
+    { "cairn tokenize DIR book.txt --json", "" },
+    { "cairn tokenize DIR book.txt | cairn tokenize DIR --decode", "the same text, if the tokenizer loses nothing" },
+  },
+}
 prose.generate = {
   about = { "Prints text that a trained model continues a prompt with, as its tokens come. The model is that of a " ..
     "run, or of a directory with config.json and safetensors files." },

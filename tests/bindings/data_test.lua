@@ -11,6 +11,20 @@ local function text_file(text)
   return path
 end
 
+test("pretrained: special tokens, offsets, names", function()
+  local folder = debug.getinfo(1, "S").source:match("^@(.*)/bindings/") .. "/runtime/data/tokenizer/golden/"
+  local tokenizer = assert(cairn.tokenizer("pretrained", folder .. "bert_cased.json"))
+  local tokens, count, offsets = tokenizer:encode_with("the way", { special = true, offsets = true })
+  equal(tokenizer:token(tokens[0]), "[CLS]")
+  equal(tokenizer:find("[SEP]"), tokens[count - 1])
+  equal(offsets[2], 0)
+  equal(offsets[2 * count - 3], 7)
+  local list = {}
+  for i = 1, count do list[i] = tokens[i - 1] end
+  equal(tokenizer:decode_with(list, { skip_special = true }), "the way")
+  equal(select(2, tokenizer:find("no such token")).status, "NOT_FOUND")
+end)
+
 test("bytes: encode and decode", function()
   local tokenizer = assert(cairn.tokenizer("bytes"))
   equal(tokenizer:vocabulary(), 256)

@@ -55,6 +55,39 @@ TEST_F(DataTest, Tokenizers) {
       CAIRN_STATUS_INVALID_ARGUMENT);
 }
 
+TEST_F(DataTest, TokenizersOfPublishedModels) {
+  const std::string golden = CAIRN_SOURCE_DIR "/tests/runtime/data/tokenizer/golden/";
+  const auto bert = cairn::Tokenizer::pretrained(instance, golden + "bert_cased.json");
+  std::vector<cairn::Tokenizer::Offset> offsets;
+  const std::string text = "the way back";
+  const auto tokens = bert.encode(text, CAIRN_ENCODE_SPECIAL, &offsets);
+  ASSERT_EQ(offsets.size(), tokens.size());
+  EXPECT_EQ(bert.token(tokens.front()), "[CLS]");
+  EXPECT_EQ(tokens.back(), bert.find("[SEP]"));
+  EXPECT_EQ(offsets[1].begin, 0u);
+  EXPECT_EQ(offsets[tokens.size() - 2].end, text.size());
+  EXPECT_EQ(bert.encode(text), std::vector<int32_t>(tokens.begin() + 1, tokens.end() - 1));
+  EXPECT_EQ(bert.decode({tokens.data(), tokens.size()}, CAIRN_DECODE_SKIP_SPECIAL), text);
+  const auto gpt2 = cairn::Tokenizer::pretrained(instance, golden + "gpt2.json");
+  const int32_t half = gpt2.encode("\xC3\xA9")[0];
+  EXPECT_EQ(gpt2.decode({&half, 1}, CAIRN_DECODE_BYTES), gpt2.decode({&half, 1}));
+
+  cairn_tokenizer_t* none = nullptr;
+  expect_failure(cairn_tokenizer_open(instance.get(), "pretrained", folder.path.c_str(), &none, failure),
+                 CAIRN_STATUS_NOT_FOUND, failure, {"tokenizer.json"});
+  expect_failure(
+      cairn_tokenizer_open(instance.get(), "pretrained", (folder / "text").c_str(), &none, failure),
+      CAIRN_STATUS_CORRUPT_FILE, failure, {"text"});
+  cairn_text_t* made = nullptr;
+  int32_t id = 0;
+  EXPECT_EQ(cairn_tokenizer_encode_with(bert.get(), "a", 1, 8, &made, nullptr, failure),
+            CAIRN_STATUS_INVALID_ARGUMENT);
+  expect_failure(cairn_tokenizer_find(bert.get(), "no such", 7, &id, failure), CAIRN_STATUS_NOT_FOUND,
+                 failure, {"no such"});
+  EXPECT_EQ(cairn_tokenizer_token(bert.get(), -1, &made, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(made, nullptr);
+}
+
 TEST_F(DataTest, BatchesAreAFunctionOfSeedAndIndex) {
   cairn::Tokenizer::bytes(instance).write(folder / "text", folder / "tokens");
   const auto dataset = cairn::Dataset::open(instance, folder / "tokens", 32);

@@ -18,7 +18,9 @@ ALLOWED = {
     "libstdc++.so.6": "the compiler",
     "ld-linux-x86-64.so.2": "the system",
     "libhwy.so.1": "SIMD of the CPU's kernels",
+    "libonig.so.5": "regular expressions of tokenizers",
     "libsimdjson.so.14": "JSON",
+    "libutf8proc.so.2": "Unicode's tables",
     "libxxhash.so.0": "digests",
 }
 # Libraries of which a host is likely to have another version, and whose symbols then mix: nowhere in what is loaded.

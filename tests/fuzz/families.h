@@ -19,6 +19,10 @@ std::vector<std::string> tokenizer_seeds();
 void tokenizer_train(std::span<const std::byte> input);
 std::vector<std::string> tokenizer_train_seeds();
 
+// Input: a byte that says which reader, a byte with the size of a text, the text, a published model's tokenizer.
+void pretrained(std::span<const std::byte> input);
+std::vector<std::string> pretrained_seeds();
+
 // Input: four bytes with the size of a manifest, the manifest without its digest, tensors.bin.
 void checkpoint(std::span<const std::byte> input);
 std::vector<std::string> checkpoint_seeds();

@@ -118,6 +118,7 @@ constexpr Target kTargets[] = {
     {"tokens", tokens, token_seeds},
     {"tokenizer", tokenizer, tokenizer_seeds, 1000},
     {"tokenizer_train", tokenizer_train, tokenizer_train_seeds, 1000},
+    {"pretrained", pretrained, pretrained_seeds, 1000},
     {"plan_json", plan_json, plan_json_seeds},
     {"plan_solve", plan_solve, problem_seeds, 300},
     {"costs_json", costs_json, costs_json_seeds},

@@ -11,7 +11,7 @@ if(TARGET cairn_cli AND NOT CAIRN_SANITIZE)
     list(APPEND session_libraries $<TARGET_FILE:${layer}>)
   endforeach()
   add_test(NAME rows/format_test COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/format_test.py ${CMAKE_BINARY_DIR}
-                                         ${session_libraries} -lsimdjson -lhwy -lxxhash -lpthread -ldl)
+                                         ${session_libraries} -lsimdjson -lhwy -lxxhash -lonig -lutf8proc -lpthread -ldl)
   add_test(NAME rows/optimizer_test COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/optimizer_test.py
                                             ${CMAKE_BINARY_DIR})
   add_test(NAME rows/counter_test COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/counter_test.py

@@ -642,6 +642,20 @@ typedef struct cairn_tokenizer cairn_tokenizer_t;
  cairn_status_t cairn_tokenizer_decode(const cairn_tokenizer_t* tokenizer, const int32_t* tokens,
  size_t count, cairn_text_t** out_text,
  cairn_error_t* error);
+enum { CAIRN_ENCODE_SPECIAL = 1 };
+ cairn_status_t cairn_tokenizer_encode_with(const cairn_tokenizer_t* tokenizer,
+ const char* text, size_t size, uint32_t flags,
+ cairn_text_t** out_tokens,
+ cairn_text_t** out_offsets, cairn_error_t* error);
+enum { CAIRN_DECODE_SKIP_SPECIAL = 1, CAIRN_DECODE_BYTES = 2 };
+ cairn_status_t cairn_tokenizer_decode_with(const cairn_tokenizer_t* tokenizer,
+ const int32_t* tokens, size_t count,
+ uint32_t flags, cairn_text_t** out_text,
+ cairn_error_t* error);
+ cairn_status_t cairn_tokenizer_token(const cairn_tokenizer_t* tokenizer, int32_t id,
+ cairn_text_t** out_token, cairn_error_t* error);
+ cairn_status_t cairn_tokenizer_find(const cairn_tokenizer_t* tokenizer, const char* token,
+ size_t size, int32_t* out_id, cairn_error_t* error);
  cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
  const char* token_path, cairn_error_t* error);
 typedef struct cairn_dataset cairn_dataset_t;

@@ -7,7 +7,8 @@ local C = core.C
 local Tokenizer = core.class "tokenizer"
 local Dataset = core.class "dataset"
 
--- kind "bytes", or "bpe" with the path of a sentencepiece model. Returns the tokenizer, or nil, err.
+-- kind "bytes", "bpe" with the path of a sentencepiece model, or "pretrained" with a published model's directory or one
+-- of its files. Returns the tokenizer, or nil, err.
 function Tokenizer.open(kind, path)
   core.expect_type(kind, "string", "kind")
   local out = ffi.new("cairn_tokenizer_t*[1]")
@@ -36,6 +37,26 @@ function Tokenizer:encode_array(text)
   return tokens, bytes / 4
 end
 
+-- The same with options: { special = true } also gives the tokens that the tokenizer puts around a text;
+-- { offsets = true } also returns an FFI array uint32_t[?] with two numbers a token, the bytes of the text it stands
+-- for: begin and end.
+function Tokenizer:encode_with(text, options)
+  core.expect_type(text, "string", "text")
+  local out, places = ffi.new("cairn_text_t*[1]"), options.offsets and ffi.new("cairn_text_t*[1]") or nil
+  local status = C.cairn_tokenizer_encode_with(self:raw(), text, #text, options.special and C.CAIRN_ENCODE_SPECIAL or 0,
+    out, places, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  local function numbers(made, kind)
+    local bytes = tonumber(C.cairn_text_size(made[0]))
+    local array = ffi.new(kind, math.max(bytes / 4, 1))
+    ffi.copy(array, C.cairn_text_data(made[0]), bytes)
+    C.cairn_text_release(made[0])
+    return array, bytes / 4
+  end
+  local tokens, count = numbers(out, "int32_t[?]")
+  return tokens, count, places and (numbers(places, "uint32_t[?]"))
+end
+
 -- An array of token numbers, or nil, err.
 function Tokenizer:encode(text)
   local tokens, count = self:encode_array(text)
@@ -51,6 +72,33 @@ function Tokenizer:decode(tokens)
   local status = C.cairn_tokenizer_decode(self:raw(), array, #tokens, out, core.raw_error)
   if status ~= 0 then return core.failed(status) end
   return core.take_text(out)
+end
+
+-- The text of tokens without special ones (options.skip_special); U+FFFD stands for what is no UTF-8, which decode()
+-- leaves as it is.
+function Tokenizer:decode_with(tokens, options)
+  local array = ffi.new("int32_t[?]", math.max(#tokens, 1), tokens)
+  local out = ffi.new("cairn_text_t*[1]")
+  local flags = options.skip_special and C.CAIRN_DECODE_SKIP_SPECIAL or 0
+  local status = C.cairn_tokenizer_decode_with(self:raw(), array, #tokens, flags, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
+-- A token as the vocabulary spells it; and the number of one that is spelled so. Or nil, err.
+function Tokenizer:token(id)
+  local out = ffi.new("cairn_text_t*[1]")
+  local status = C.cairn_tokenizer_token(self:raw(), id, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
+function Tokenizer:find(token)
+  core.expect_type(token, "string", "token")
+  local out = ffi.new("int32_t[1]")
+  local status = C.cairn_tokenizer_find(self:raw(), token, #token, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return out[0]
 end
 
 -- Writes the token file of a text file.

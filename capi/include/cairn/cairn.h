@@ -1088,7 +1088,10 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_inspect(const cairn_instance_t* i
 typedef struct cairn_tokenizer cairn_tokenizer_t;
 /* kind "bytes": path NULL. "bpe": loads the sentencepiece model (type bpe or unigram, with byte fallback) at path. Text is
    cut as it is, so that nothing is lost: a normaliser or a space in front that the model asks for is not applied.
-   errors: NOT_FOUND, CORRUPT_FILE, UNSUPPORTED (models of words or characters). since: 1.0 */
+   "pretrained": the tokenizer of a published model, whose tokens are those of the libraries that made it; path is the
+   model's directory, or a file: tokenizer.json, tekken.json, a sentencepiece model, or vocab.json next to merges.txt.
+   errors: NOT_FOUND, CORRUPT_FILE, UNSUPPORTED (models of words or characters; a part that is not known, by its name).
+   since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_open(cairn_instance_t* instance, const char* kind,
                                                               const char* path, cairn_tokenizer_t** out_tokenizer,
                                                               cairn_error_t* error);
@@ -1107,6 +1110,28 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_encode(const cairn_toke
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_decode(const cairn_tokenizer_t* tokenizer, const int32_t* tokens,
                                                                 size_t count, cairn_text_t** out_text,
                                                                 cairn_error_t* error);
+enum { CAIRN_ENCODE_SPECIAL = 1 };
+/* As cairn_tokenizer_encode, by flags: CAIRN_ENCODE_SPECIAL also gives the tokens that the tokenizer puts around a text.
+ * Bytes that are no UTF-8 are read as U+FFFD, where the kind is "pretrained". out_offsets, unless NULL: a pair of uint32 for
+ * each token, the bytes of the text that it stands for: begin and end. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_encode_with(const cairn_tokenizer_t* tokenizer,
+                                                                     const char* text, size_t size, uint32_t flags,
+                                                                     cairn_text_t** out_tokens,
+                                                                     cairn_text_t** out_offsets, cairn_error_t* error);
+enum { CAIRN_DECODE_SKIP_SPECIAL = 1, CAIRN_DECODE_BYTES = 2 };
+/* As cairn_tokenizer_decode, by flags: CAIRN_DECODE_SKIP_SPECIAL leaves special tokens out; without CAIRN_DECODE_BYTES what is
+ * no UTF-8, as of tokens that are parts of a character, becomes U+FFFD. cairn_tokenizer_decode gives the bytes. threads: const.
+ * errors: INVALID_ARGUMENT (a token outside the vocabulary). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_decode_with(const cairn_tokenizer_t* tokenizer,
+                                                                     const int32_t* tokens, size_t count,
+                                                                     uint32_t flags, cairn_text_t** out_text,
+                                                                     cairn_error_t* error);
+/* A token as the vocabulary spells it, empty where the number is none's; and the number of a token that is spelled so.
+ * threads: const. errors: INVALID_ARGUMENT (a token outside the vocabulary), NOT_FOUND. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_token(const cairn_tokenizer_t* tokenizer, int32_t id,
+                                                               cairn_text_t** out_token, cairn_error_t* error);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_find(const cairn_tokenizer_t* tokenizer, const char* token,
+                                                              size_t size, int32_t* out_id, cairn_error_t* error);
 /* Writes the token file of a text file, durably. errors: IO, NOT_FOUND. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
                                                                const char* token_path, cairn_error_t* error);

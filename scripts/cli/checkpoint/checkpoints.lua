@@ -240,8 +240,8 @@ end
 function checkpoints.vocabulary(opened)
   local kind, file = opened.text("tokenizer"), opened.text("tokenizer.file")
   if kind == nil or kind == "bytes" then return nil end
-  if kind ~= "bpe" then
-    fail.input(("%s is damaged: its tokenizer is '%s', none of bytes, bpe"):format(opened.directory,
+  if kind ~= "bpe" and kind ~= "pretrained" then
+    fail.input(("%s is damaged: its tokenizer is '%s', none of bytes, bpe, pretrained"):format(opened.directory,
       unicode.shown(kind)))
   end
   if not file or file:find("/", 1, true) then fail.input(opened.directory .. ": its tokenizer has no file") end

@@ -1017,6 +1017,23 @@ extern "C" {
 extern "C" {
     pub fn cairn_tokenizer_decode(tokenizer: *const cairn_tokenizer_t, tokens: *const i32, count: usize, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
+pub const CAIRN_ENCODE_SPECIAL: _bindgen_ty_17 = 1;
+pub type _bindgen_ty_17 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn cairn_tokenizer_encode_with(tokenizer: *const cairn_tokenizer_t, text: *const ::std::os::raw::c_char, size: usize, flags: u32, out_tokens: *mut *mut cairn_text_t, out_offsets: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+pub const CAIRN_DECODE_SKIP_SPECIAL: _bindgen_ty_18 = 1;
+pub const CAIRN_DECODE_BYTES: _bindgen_ty_18 = 2;
+pub type _bindgen_ty_18 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn cairn_tokenizer_decode_with(tokenizer: *const cairn_tokenizer_t, tokens: *const i32, count: usize, flags: u32, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_tokenizer_token(tokenizer: *const cairn_tokenizer_t, id: i32, out_token: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_tokenizer_find(tokenizer: *const cairn_tokenizer_t, token: *const ::std::os::raw::c_char, size: usize, out_id: *mut i32, error: *mut cairn_error_t) -> cairn_status_t;
+}
 extern "C" {
     pub fn cairn_tokenizer_write(tokenizer: *const cairn_tokenizer_t, text_path: *const ::std::os::raw::c_char, token_path: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
 }

@@ -39,6 +39,11 @@ impl Tokenizer {
         Tokenizer::open(instance, "bpe", Some(path.as_ref()))
     }
 
+    /// That of a published model: its directory or one of its files. Errors: `NotFound`, `CorruptFile`, `Unsupported`.
+    pub fn pretrained(instance: &Instance, path: impl AsRef<Path>) -> Result<Tokenizer> {
+        Tokenizer::open(instance, "pretrained", Some(path.as_ref()))
+    }
+
     fn open(instance: &Instance, kind: &str, path: Option<&Path>) -> Result<Tokenizer> {
         let kind = c_text("a kind of tokenizer", kind)?;
         let path = path.map(c_path).transpose()?;
@@ -65,8 +70,31 @@ impl Tokenizer {
         let (data, size) = (text.as_ptr().cast(), text.len());
         let raw = self.raw.get();
         let tokens = Text::make(|out, error| unsafe { sys::cairn_tokenizer_encode(raw, data, size, out, error) })?;
-        let number = |bytes: &[u8]| bytes.try_into().map_or(0, i32::from_ne_bytes); // chunks are exact
-        Ok(tokens.chunks_exact(std::mem::size_of::<i32>()).map(number).collect())
+        Ok(numbers(&tokens, i32::from_ne_bytes))
+    }
+
+    /// The tokens of a text, with those that the tokenizer puts around one where `special`, and the bytes of the text that each
+    /// stands for.
+    pub fn encode_with_offsets(&self, text: &str, special: bool) -> Result<Vec<(i32, std::ops::Range<usize>)>> {
+        let (data, size) = (text.as_ptr().cast(), text.len());
+        let (raw, flags) = (self.raw.get(), if special { sys::CAIRN_ENCODE_SPECIAL } else { 0 });
+        let mut tokens = None;
+        let offsets = Text::make(|offsets, error| unsafe {
+            let mut status = 0;
+            let made = Text::make(|out, _| {
+                status = sys::cairn_tokenizer_encode_with(raw, data, size, flags as u32, out, offsets, error);
+                status
+            });
+            tokens = made.ok();
+            status
+        })?;
+        let tokens = tokens.map_or_else(Vec::new, |tokens| numbers(&tokens, i32::from_ne_bytes));
+        let ends = numbers(&offsets, u32::from_ne_bytes);
+        Ok(tokens
+            .into_iter()
+            .zip(ends.chunks_exact(2))
+            .map(|(token, at)| (token, at[0] as usize..at[1] as usize))
+            .collect())
     }
 
     /// The text of tokens, which need not be complete characters.
@@ -76,11 +104,37 @@ impl Tokenizer {
         Text::make(|out, error| unsafe { sys::cairn_tokenizer_decode(raw, data, count, out, error) })
     }
 
+    /// The text of tokens, in UTF-8; without special tokens where `skip_special`.
+    pub fn decode_text(&self, tokens: &[i32], skip_special: bool) -> Result<Text> {
+        let (data, count) = (tokens.as_ptr(), tokens.len());
+        let (raw, flags) = (self.raw.get(), if skip_special { sys::CAIRN_DECODE_SKIP_SPECIAL } else { 0 });
+        Text::make(|out, error| unsafe { sys::cairn_tokenizer_decode_with(raw, data, count, flags as u32, out, error) })
+    }
+
+    /// A token as the vocabulary spells it.
+    pub fn token(&self, id: i32) -> Result<Text> {
+        let raw = self.raw.get();
+        Text::make(|out, error| unsafe { sys::cairn_tokenizer_token(raw, id, out, error) })
+    }
+
+    /// The number of a token that the vocabulary spells so. Errors: `NotFound`.
+    pub fn find(&self, token: &str) -> Result<i32> {
+        let mut id = 0;
+        let raw = self.raw.get();
+        check(|error| unsafe { sys::cairn_tokenizer_find(raw, token.as_ptr().cast(), token.len(), &mut id, error) })?;
+        Ok(id)
+    }
+
     /// Writes the token file of a text file, for [`Dataset::open`].
     pub fn write(&self, text: impl AsRef<Path>, tokens: impl AsRef<Path>) -> Result<()> {
         let (text, tokens) = (c_path(text.as_ref())?, c_path(tokens.as_ref())?);
         check(|error| unsafe { sys::cairn_tokenizer_write(self.raw.get(), text.as_ptr(), tokens.as_ptr(), error) })
     }
+}
+
+/// What the bytes of a text are.
+fn numbers<T, const SIZE: usize>(text: &[u8], number: impl Fn([u8; SIZE]) -> T) -> Vec<T> {
+    text.chunks_exact(SIZE).filter_map(|bytes| bytes.try_into().ok()).map(number).collect()
 }
 
 impl Clone for Tokenizer {

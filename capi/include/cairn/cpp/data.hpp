@@ -20,6 +20,11 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
   static Outcome<Tokenizer> bytes(const Instance& instance) { return open(instance, "bytes", nullptr); }
   // A sentencepiece model. errors: NOT_FOUND, CORRUPT_FILE, UNSUPPORTED (models of words or characters).
   static Outcome<Tokenizer> bpe(const Instance& instance, Text path) { return open(instance, "bpe", path); }
+  // That of a published model: its directory or one of its files. errors: NOT_FOUND, CORRUPT_FILE, UNSUPPORTED (a part that is
+  // not known).
+  static Outcome<Tokenizer> pretrained(const Instance& instance, Text path) {
+    return open(instance, "pretrained", path);
+  }
   // Trains a vocabulary on a text file and writes the model. blocks: until done. errors: IO.
   static Outcome<void> train(const Instance& instance, Text text_path, uint32_t vocabulary, Text model_path) {
     return detail::call({text_path, model_path}, [&](auto* error) {
@@ -32,17 +37,47 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
     return detail::call(
         {},
         [&](auto* error) { return cairn_tokenizer_encode(handle_, text.data(), text.size(), &made, error); },
+        [&] { return numbers<int32_t>(detail::TextHandle(made).get()); });
+  }
+  // The bytes of a text that a token stands for.
+  struct Offset {
+    uint32_t begin, end;
+  };
+  // By flags (CAIRN_ENCODE_SPECIAL); offsets, unless null: one for each token.
+  Outcome<std::vector<int32_t>> encode(std::string_view text, uint32_t flags,
+                                       std::vector<Offset>* offsets) const {
+    cairn_text_t *made = nullptr, *places = nullptr;
+    return detail::call(
+        {},
+        [&](auto* error) {
+          return cairn_tokenizer_encode_with(handle_, text.data(), text.size(), flags, &made,
+                                             offsets != nullptr ? &places : nullptr, error);
+        },
         [&] {
-          const detail::TextHandle bytes(made);
-          std::vector<int32_t> tokens(cairn_text_size(bytes.get()) / sizeof(int32_t));
-          if (!tokens.empty())
-            std::memcpy(tokens.data(), cairn_text_data(bytes.get()), tokens.size() * sizeof(int32_t));
-          return tokens;
+          const detail::TextHandle tokens(made), at(places);
+          if (offsets != nullptr) *offsets = numbers<Offset>(at.get());
+          return numbers<int32_t>(tokens.get());
         });
   }
   Outcome<std::string> decode(Span<const int32_t> tokens) const {
     return detail::make_text({}, [&](auto* out, auto* error) {
       return cairn_tokenizer_decode(handle_, tokens.data(), tokens.size(), out, error);
+    });
+  }
+  // By flags (CAIRN_DECODE_SKIP_SPECIAL, CAIRN_DECODE_BYTES).
+  Outcome<std::string> decode(Span<const int32_t> tokens, uint32_t flags) const {
+    return detail::make_text({}, [&](auto* out, auto* error) {
+      return cairn_tokenizer_decode_with(handle_, tokens.data(), tokens.size(), flags, out, error);
+    });
+  }
+  // A token as the vocabulary spells it, and the number of one that is spelled so. errors: INVALID_ARGUMENT; NOT_FOUND.
+  Outcome<std::string> token(int32_t id) const {
+    return detail::make_text(
+        {}, [&](auto* out, auto* error) { return cairn_tokenizer_token(handle_, id, out, error); });
+  }
+  Outcome<int32_t> find(std::string_view token) const {
+    return detail::fill({}, int32_t{0}, [&](auto* out, auto* error) {
+      return cairn_tokenizer_find(handle_, token.data(), token.size(), out, error);
     });
   }
   // Writes the token file of a text file, durably. errors: IO, NOT_FOUND.
@@ -53,6 +88,12 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
   }
 
  private:
+  template <class Number>
+  static std::vector<Number> numbers(const cairn_text_t* text) {
+    std::vector<Number> found(cairn_text_size(text) / sizeof(Number));
+    if (!found.empty()) std::memcpy(found.data(), cairn_text_data(text), found.size() * sizeof(Number));
+    return found;
+  }
   static Outcome<Tokenizer> open(const Instance& instance, const char* kind, Text path) {
     return detail::make<Tokenizer>({path}, [&](auto* out, auto* error) {
       return cairn_tokenizer_open(instance.get(), kind, path.c_str(), out, error);
