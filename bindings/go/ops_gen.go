@@ -35,10 +35,17 @@ func (g *Graph) Rmsnorm(x, gamma Value, attrs ...Attr) Value {
 	return g.Op("rmsnorm", []Value{x, gamma}, attrs...)
 }
 
-// Attention adds attention: y = softmax(scale q k^T) v by head. q[B, T, H*D], k and v[B, T, G*D] with G = kv_heads
-// (default heads, which it divides); or q alone, packed [B, T, (H + 2G)*D] as q|k|v. y[B, T, H*D]; lse[B, H, T]
-// float32: the log-sum-exp of each row of scaled scores. causal (default 1): position t sees 0..t. scale: default 1 /
-// sqrt(D). Scores are never all in memory. May be None: k, v. Attributes: WithKvHeads, WithCausal, WithScale.
+// Attention adds attention: y = softmax(scale q k^T) v by head. q[B, T, H*D], k and v[B, S, G*D] with G = kv_heads
+// (default heads, which it divides); or q alone, packed [B, T, (H + 2G)*D] as q|k|v, and S = T. y[B, T, H*D]; lse[B, H,
+// T] float32: the log-sum-exp of each row of scores. causal (default 1): position t sees 0..t. scale: default 1 /
+// sqrt(D). window: t sees s only where s > t - window, and, where not causal, s < t + window. softcap: scores are
+// softcap tanh(scale q k^T / softcap). sinks[H]: one more score of each row of a head, which has no value. sequences[B,
+// T] i32: t sees s only where both have the same number; a negative one is padding, which sees nothing and is not seen.
+// lengths[B] i32: keys s < lengths[b] alone are seen. position[B] i32: row t of q stands at position[b] + t among the
+// keys, of a cache for instance; S may differ from T only with it, or where neither causal nor window asks where a row
+// stands. A row that sees no key has y = 0, lse = -infinity and no gradient. Scores are never all in memory, and keys
+// that no row of a block sees are skipped. May be None: k, v. Op takes more operands after these: sinks, sequences,
+// lengths, position. Attributes: WithKvHeads, WithCausal, WithScale, WithWindow, WithSoftcap.
 func (g *Graph) Attention(q, k, v Value, heads int, attrs ...Attr) Value {
 	return g.Op("attention", []Value{q, k, v}, append([]Attr{{"heads", heads}}, attrs...)...)
 }
@@ -47,7 +54,7 @@ func (g *Graph) Attention(q, k, v Value, heads int, attrs ...Attr) Value {
 // columns of each head turn by position * base^(-2i/R); the other columns pass. positions[B, T] i32; default t.
 // columns: R, even; default D. base: default 10000. frequencies: R/2 numbers, radians per position, instead of base's.
 // interleaved: 1 where the pairs are (2i, 2i + 1). factor: what the turned pairs are multiplied by; default 1. inverse:
-// 1 turns the other way, which is the gradient. Op takes one more operand after these: positions. Attributes: WithBase,
+// 1 turns the other way, which is the gradient. Op takes more operands after these: positions. Attributes: WithBase,
 // WithInverse, WithColumns, WithInterleaved, WithFrequencies, WithFactor.
 func (g *Graph) Rope(x Value, heads int, attrs ...Attr) Value {
 	return g.Op("rope", []Value{x}, append([]Attr{{"heads", heads}}, attrs...)...)
@@ -222,7 +229,7 @@ func (g *Graph) Softmax(x Value) Value {
 // LinearCrossEntropy adds linear_cross_entropy: cross_entropy of logits = x[.., C] w[V, C]^T, which are made in chunks
 // of rows and never stored all at once. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes hits and
 // count, accuracy's of those logits. scale: what logits are multiplied by; default 1. softcap: with it they are softcap
-// tanh(logits / softcap) after that. May be None: weights. Op takes one more operand after these: class_weights.
+// tanh(logits / softcap) after that. May be None: weights. Op takes more operands after these: class_weights.
 // Attributes: WithIgnoreIndex, WithChunk, WithAccuracy, WithSmoothing, WithScale, WithSoftcap.
 func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("linear_cross_entropy", []Value{x, w, targets, weights}, attrs...)
@@ -233,7 +240,7 @@ func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) 
 // default 1; ignore_index (default -100) has weight 0, any other target outside [0, V) makes the loss NaN.
 // class_weights[V] float32: a row's weight is multiplied by that of its target. smoothing, in [0, 1): of label
 // smoothing, the share of the target that all V classes have alike; it does not go together with class_weights. May be
-// None: weights. Op takes one more operand after these: class_weights. Attributes: WithIgnoreIndex, WithSmoothing.
+// None: weights. Op takes more operands after these: class_weights. Attributes: WithIgnoreIndex, WithSmoothing.
 func (g *Graph) CrossEntropy(logits, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("cross_entropy", []Value{logits, targets, weights}, attrs...)
 }
@@ -298,10 +305,13 @@ func (g *Graph) RunningMean(x, statistic Value, attrs ...Attr) Value {
 	return g.Op("running_mean", []Value{x, statistic}, attrs...)
 }
 
-// Append adds append: Rows of x[m, ..] into the cache[N, ..], from row position[1] on, in the cache's dtype; y is the
-// cache after that. Rows that fall outside of the cache are left out.
-func (g *Graph) Append(cache, x, position Value) Value {
-	return g.Op("append", []Value{cache, x, position})
+// Append adds append: Rows of x into the cache, in the cache's dtype; y is the cache after that. cache[N, ..], x[m,
+// ..]: row i of x becomes row position[1] + i. cache[B, N, ..], x[B, m, ..] with position[B], where the cache has three
+// axes or more: the same for each of B samples at a position of its own. count[B]: of each sample, the first so many
+// rows of x alone; default m. Rows that fall outside of the cache are left out. ring: 1 counts rows modulo N, so that
+// the cache holds the last N. Op takes more operands after these: count. Attributes: WithRing.
+func (g *Graph) Append(cache, x, position Value, attrs ...Attr) Value {
+	return g.Op("append", []Value{cache, x, position}, attrs...)
 }
 
 // WithAccuracy sets the attribute accuracy of linear_cross_entropy.
@@ -370,6 +380,9 @@ func WithMomentum(value float64) Attr { return Attr{"momentum", value} }
 // WithOffset sets the attribute offset of rmsnorm.
 func WithOffset(value float64) Attr { return Attr{"offset", value} }
 
+// WithRing sets the attribute ring of append.
+func WithRing(value int) Attr { return Attr{"ring", value} }
+
 // WithRng sets the attribute rng of dropout.
 func WithRng(value int) Attr { return Attr{"rng", value} }
 
@@ -379,7 +392,7 @@ func WithScale(value float64) Attr { return Attr{"scale", value} }
 // WithSmoothing sets the attribute smoothing of linear_cross_entropy, cross_entropy.
 func WithSmoothing(value float64) Attr { return Attr{"smoothing", value} }
 
-// WithSoftcap sets the attribute softcap of linear_cross_entropy.
+// WithSoftcap sets the attribute softcap of attention, linear_cross_entropy.
 func WithSoftcap(value float64) Attr { return Attr{"softcap", value} }
 
 // WithTransposeA sets the attribute transpose_a of matmul.
@@ -387,3 +400,6 @@ func WithTransposeA(value int) Attr { return Attr{"transpose_a", value} }
 
 // WithTransposeB sets the attribute transpose_b of matmul.
 func WithTransposeB(value int) Attr { return Attr{"transpose_b", value} }
+
+// WithWindow sets the attribute window of attention.
+func WithWindow(value int) Attr { return Attr{"window", value} }

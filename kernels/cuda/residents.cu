@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t i = own();
   if (i >= elements) return;
   const int64_t sample = i / (rows.more * rows.width), from = i / rows.width % rows.more;
-  const int64_t valid = count == nullptr ? rows.more : min(static_cast<int64_t>(count[sample]), rows.more);
+  const int64_t valid = count == nullptr || count[sample] > rows.more ? rows.more : count[sample];
   if (from >= valid || (rows.ring && from < valid - rows.rows)) return;
   int64_t row = position[sample] + from;
   if (rows.ring) row %= rows.rows;

@@ -63,7 +63,7 @@ function Text:add(token, stops)
     return false
   end
   if #stops == 0 then return true end
-  local made = fail.check("generate", self.source.tokenizer:decode { unpack(self.tokens, self.from + 1) })
+  local made = trained.decoded(self.source.tokenizer, { unpack(self.tokens, self.from + 1) })
   for _, stop in ipairs(stops) do
     local at = stop ~= "" and made:find(stop, 1, true)
     if at then self.why, self.cut = "stop", made:sub(1, at - 1) end
@@ -74,10 +74,8 @@ end
 function Text:row()
   local tokens, tokenizer = self.tokens, self.source.tokenizer
   local shown = { unpack(tokens, 1, self.why == "end" and #tokens - 1 or #tokens) }
-  local text = fail.check("generate", tokenizer:decode(shown))
-  if self.cut then
-    text = fail.check("generate", tokenizer:decode { unpack(tokens, 1, self.from) }) .. self.cut
-  end
+  local text = trained.decoded(tokenizer, shown)
+  if self.cut then text = trained.decoded(tokenizer, { unpack(tokens, 1, self.from) }) .. self.cut end
   return { { "text", text }, { "tokens", json.array(tokens) }, { "prompt_tokens", self.from },
            { "finish_reason", self.why or "length" } }
 end
@@ -164,7 +162,7 @@ return function(arguments, root)
   local source = trained.open(words[1], root, options)
   local list, longest = {}, 0
   for i, prompt in ipairs(options.prompt) do
-    list[i] = text_of(source, sampling.prompt(source.tokenizer, prompt, "--prompt"))
+    list[i] = text_of(source, trained.encoded(source.tokenizer, prompt, "--prompt"))
     source.check(list[i].tokens, "--prompt")
     longest = math.max(longest, list[i].from)
   end

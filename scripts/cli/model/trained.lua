@@ -9,6 +9,7 @@ local models = require "cli.checkpoint.model"
 local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local recipes = require "cli.recipe.load"
+local sampling = require "cli.train.sampling"
 local tokenizers = require "cli.data.tokenizers"
 local weights = require "cli.recipe.weights"
 
@@ -69,6 +70,26 @@ local function of_run(path, root, options, note)
   function self.fill(session) fail.check(opened.directory, session:load(opened.checkpoint)) end
   function self.windowed() return models.open(path, root, options, true) end
   return self
+end
+
+-- A prompt's tokens, with those that a published model's tokenizer puts around a text.
+function trained.encoded(tokenizer, text, what)
+  if tokenizer.kind == "pretrained" then
+    local tokens, count = tokenizer:encode_with(text, { special = true })
+    fail.check(what, tokens, count)
+    local list = {}
+    for i = 1, count do list[i] = tokens[i - 1] end
+    if count > 0 then return list end
+  end
+  return sampling.prompt(tokenizer, text, what)
+end
+
+-- The text of tokens; of a published model without special ones.
+function trained.decoded(tokenizer, tokens)
+  if tokenizer.kind == "pretrained" then
+    return fail.check("generate", tokenizer:decode_with(tokens, { skip_special = true }))
+  end
+  return fail.check("generate", tokenizer:decode(tokens))
 end
 
 -- {recipe (nil: not known), o, tokenizer, ends (a set of tokens), formats, parameters, check(tokens, what),

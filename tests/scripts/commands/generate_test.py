@@ -93,7 +93,8 @@ class Generate(Case):
         self.cairn("train", "gpt2", *TINY, f"data={self.text}", "--steps", 2, "--out", "run", "--quiet")
         recipe.unlink()
         self.text.unlink()
-        for more in (["generate", "--prompt", "x", "--tokens", 5, "--json"], ["export"]):
+        # A recipe of the user's is not run: its graph reads the whole window for each token, the other has caches.
+        for more in (["generate", "--prompt", "x", "--tokens", 5, "--temperature", 0, "--json"], ["export"]):
             found = []
             for name in ("mine", "run"):
                 target = [f"{name}.safetensors", "--quiet"] if more[0] == "export" else []
@@ -102,6 +103,8 @@ class Generate(Case):
                 if not target:
                     self.assertGreater(made.pop("prefill_seconds"), 0)
                     self.assertGreater(made.pop("decode_tokens_per_second"), 0)
+                    self.assertEqual(made.pop("cache_bytes") > 0, name == "run")
+                    self.assertEqual(made.pop("peak_bytes"), made.pop("planned_peak_bytes"))
                 found.append(made)
             self.assertEqual(*found)
 

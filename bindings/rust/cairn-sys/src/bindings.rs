@@ -1070,3 +1070,59 @@ extern "C" {
 extern "C" {
     pub fn cairn_dataset_batch(dataset: *const cairn_dataset_t, seed: u64, index: u64, batch: u32, inputs: *mut i32, targets: *mut i32, out_rows: *mut u32, error: *mut cairn_error_t) -> cairn_status_t;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_generator {
+    _unused: [u8; 0],
+}
+pub type cairn_generator_t = cairn_generator;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_sampling {
+    pub struct_size: usize,
+    pub repetition_penalty: f64,
+    pub temperature: f64,
+    pub top_p: f64,
+    pub min_p: f64,
+    pub seed: u64,
+    pub top_k: u32,
+    pub reserved: u32,
+}
+pub type cairn_sampling_t = cairn_sampling;
+extern "C" {
+    pub fn cairn_generator_create(sessions: *const *mut cairn_session_t, count: usize, vocabulary: u32, out_generator: *mut *mut cairn_generator_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_generator_retain(generator: *mut cairn_generator_t);
+}
+extern "C" {
+    pub fn cairn_generator_release(generator: *mut cairn_generator_t);
+}
+extern "C" {
+    pub fn cairn_generator_begin(generator: *mut cairn_generator_t, sample: u32, prompt: *const i32, count: usize, sampling: *const cairn_sampling_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_generator_end(generator: *mut cairn_generator_t, sample: u32, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_generator_next(generator: *mut cairn_generator_t, out_tokens: *mut i32, count: usize, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_generator_logits(generator: *const cairn_generator_t, sample: u32, out_logits: *mut f32, count: usize, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_generator_info_t {
+    pub struct_size: usize,
+    pub samples: u64,
+    pub vocabulary: u64,
+    pub capacity: u64,
+    pub cache_bytes: u64,
+    pub prefill_tokens: u64,
+    pub decode_tokens: u64,
+    pub prefill_seconds: f64,
+    pub decode_seconds: f64,
+}
+extern "C" {
+    pub fn cairn_generator_info(generator: *const cairn_generator_t, out_info: *mut cairn_generator_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}

@@ -544,3 +544,30 @@ fn cairn_dataset_info_t_lies_as_promised() {
     assert_eq!(place!(cairn_dataset_info_t, vocabulary), (24, 4));
     assert_eq!(place!(cairn_dataset_info_t, length), (28, 4));
 }
+
+#[test]
+fn cairn_sampling_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_sampling_t>(), 56);
+    assert_eq!(place!(cairn_sampling_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_sampling_t, repetition_penalty), (8, 8));
+    assert_eq!(place!(cairn_sampling_t, temperature), (16, 8));
+    assert_eq!(place!(cairn_sampling_t, top_p), (24, 8));
+    assert_eq!(place!(cairn_sampling_t, min_p), (32, 8));
+    assert_eq!(place!(cairn_sampling_t, seed), (40, 8));
+    assert_eq!(place!(cairn_sampling_t, top_k), (48, 4));
+    assert_eq!(place!(cairn_sampling_t, reserved), (52, 4));
+}
+
+#[test]
+fn cairn_generator_info_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_generator_info_t>(), 72);
+    assert_eq!(place!(cairn_generator_info_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_generator_info_t, samples), (8, 8));
+    assert_eq!(place!(cairn_generator_info_t, vocabulary), (16, 8));
+    assert_eq!(place!(cairn_generator_info_t, capacity), (24, 8));
+    assert_eq!(place!(cairn_generator_info_t, cache_bytes), (32, 8));
+    assert_eq!(place!(cairn_generator_info_t, prefill_tokens), (40, 8));
+    assert_eq!(place!(cairn_generator_info_t, decode_tokens), (48, 8));
+    assert_eq!(place!(cairn_generator_info_t, prefill_seconds), (56, 8));
+    assert_eq!(place!(cairn_generator_info_t, decode_seconds), (64, 8));
+}

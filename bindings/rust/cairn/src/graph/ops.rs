@@ -40,10 +40,17 @@ impl GraphBuilder {
         Rmsnorm(Op::new(self, "rmsnorm", &[x]))
     }
 
-    /// Begins the op `attention`: y = softmax(scale q k^T) v by head. q\[B, T, H\*D\], k and v\[B, T, G\*D\] with G =
-    /// kv\_heads (default heads, which it divides); or q alone, packed \[B, T, (H + 2G)\*D\] as q\|k\|v. y\[B, T,
-    /// H\*D\]; lse\[B, H, T\] float32: the log-sum-exp of each row of scaled scores. causal (default 1): position t
-    /// sees 0..t. scale: default 1 / sqrt(D). Scores are never all in memory.
+    /// Begins the op `attention`: y = softmax(scale q k^T) v by head. q\[B, T, H\*D\], k and v\[B, S, G\*D\] with G =
+    /// kv\_heads (default heads, which it divides); or q alone, packed \[B, T, (H + 2G)\*D\] as q\|k\|v, and S = T.
+    /// y\[B, T, H\*D\]; lse\[B, H, T\] float32: the log-sum-exp of each row of scores. causal (default 1): position t
+    /// sees 0..t. scale: default 1 / sqrt(D). window: t sees s only where s \> t - window, and, where not causal, s \<
+    /// t + window. softcap: scores are softcap tanh(scale q k^T / softcap). sinks\[H\]: one more score of each row of a
+    /// head, which has no value. sequences\[B, T\] i32: t sees s only where both have the same number; a negative one
+    /// is padding, which sees nothing and is not seen. lengths\[B\] i32: keys s \< lengths\[b\] alone are seen.
+    /// position\[B\] i32: row t of q stands at position\[b\] + t among the keys, of a cache for instance; S may differ
+    /// from T only with it, or where neither causal nor window asks where a row stands. A row that sees no key has y =
+    /// 0, lse = -infinity and no gradient. Scores are never all in memory, and keys that no row of a block sees are
+    /// skipped.
     pub fn attention(&mut self, q: Value, heads: i64) -> Attention<'_> {
         Attention(Op::new(self, "attention", &[q]).attr("heads", heads))
     }
@@ -303,8 +310,11 @@ impl GraphBuilder {
         RunningMean(Op::new(self, "running_mean", &[x, statistic]))
     }
 
-    /// Begins the op `append`: Rows of x\[m, ..\] into the cache\[N, ..\], from row position\[1\] on, in the cache's
-    /// dtype; y is the cache after that. Rows that fall outside of the cache are left out.
+    /// Begins the op `append`: Rows of x into the cache, in the cache's dtype; y is the cache after that. cache\[N,
+    /// ..\], x\[m, ..\]: row i of x becomes row position\[1\] + i. cache\[B, N, ..\], x\[B, m, ..\] with position\[B\],
+    /// where the cache has three axes or more: the same for each of B samples at a position of its own. count\[B\]: of
+    /// each sample, the first so many rows of x alone; default m. Rows that fall outside of the cache are left out.
+    /// ring: 1 counts rows modulo N, so that the cache holds the last N.
     pub fn append(&mut self, cache: Value, x: Value, position: Value) -> Append<'_> {
         Append(Op::new(self, "append", &[cache, x, position]))
     }
@@ -491,6 +501,26 @@ impl<'g> Attention<'g> {
         Self(self.0.input(2, v))
     }
 
+    /// The operand `sinks`, which may be left out.
+    pub fn sinks(self, sinks: Value) -> Self {
+        Self(self.0.input(3, sinks))
+    }
+
+    /// The operand `sequences`, which may be left out.
+    pub fn sequences(self, sequences: Value) -> Self {
+        Self(self.0.input(4, sequences))
+    }
+
+    /// The operand `lengths`, which may be left out.
+    pub fn lengths(self, lengths: Value) -> Self {
+        Self(self.0.input(5, lengths))
+    }
+
+    /// The operand `position`, which may be left out.
+    pub fn position(self, position: Value) -> Self {
+        Self(self.0.input(6, position))
+    }
+
     /// The attribute `kv_heads`, which may be left out.
     pub fn kv_heads(self, kv_heads: i64) -> Self {
         Self(self.0.attr("kv_heads", kv_heads))
@@ -504,6 +534,16 @@ impl<'g> Attention<'g> {
     /// The attribute `scale`, which may be left out.
     pub fn scale(self, scale: f64) -> Self {
         Self(self.0.attr("scale", scale))
+    }
+
+    /// The attribute `window`, which may be left out.
+    pub fn window(self, window: i64) -> Self {
+        Self(self.0.attr("window", window))
+    }
+
+    /// The attribute `softcap`, which may be left out.
+    pub fn softcap(self, softcap: f64) -> Self {
+        Self(self.0.attr("softcap", softcap))
     }
 
     /// Adds the op and returns `y`.
@@ -1330,6 +1370,16 @@ impl<'g> RunningMean<'g> {
 pub struct Append<'g>(Op<'g>);
 
 impl<'g> Append<'g> {
+    /// The operand `count`, which may be left out.
+    pub fn count(self, count: Value) -> Self {
+        Self(self.0.input(3, count))
+    }
+
+    /// The attribute `ring`, which may be left out.
+    pub fn ring(self, ring: i64) -> Self {
+        Self(self.0.attr("ring", ring))
+    }
+
     /// Adds the op and returns `y`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
