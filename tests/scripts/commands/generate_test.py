@@ -108,6 +108,45 @@ class Generate(Case):
                 found.append(made)
             self.assertEqual(*found)
 
+    def generated(self, *more):
+        return json.loads(self.cairn("generate", "run", *more, "--json").stdout)
+
+    def test_several_prompts_at_once(self):
+        self.prepare()
+        prompts = ["ab", "cabbage", "x"]
+        more = ["--max-tokens", 6, "--temperature", 0]
+        made = self.generated(*(word for prompt in prompts for word in ("--prompt", prompt)), *more)
+        self.assertEqual(made["peak_bytes"], made["planned_peak_bytes"])
+        self.assertEqual(len(made["texts"]), 3)
+        alone = [self.generated("--prompt", prompt, *more) for prompt in prompts]
+        for text, prompt, single in zip(made["texts"], prompts, alone, strict=True):
+            self.assertEqual(text["tokens"], single["tokens"])
+            self.assertEqual((text["prompt_tokens"], len(text["tokens"])), (len(prompt), len(prompt) + 6))
+        self.assertEqual(made["tokens"], alone[0]["tokens"])
+        longest = len("cabbage") + 6 - 1
+        self.assertEqual(made["cache_bytes"], 3 * alone[0]["cache_bytes"] // (2 + 6 - 1) * longest)
+
+    def test_texts_end_before_a_stop(self):
+        self.prepare()
+        more = ["--prompt", "a", "--max-tokens", 12, "--seed", 5]
+        whole = self.generated(*more)
+        stop = next(c for c in whole["text"][1:] if c.isprintable() and c != "\ufffd")
+        made = self.generated(*more, "--stop", stop, "--stop", "no such text")
+        self.assertEqual(made["text"], whole["text"][:whole["text"].index(stop, 1)])
+        self.assertEqual(made["tokens"], whole["tokens"][:len(made["tokens"])])
+        self.assertEqual((made["finish_reason"], whole["finish_reason"]), ("stop", "length"))
+
+    def test_limits_of_a_draw(self):
+        self.prepare()
+        more = ["--prompt", "a", "--max-tokens", 8]
+        greedy = self.generated(*more, "--temperature", 0)["tokens"]
+        for limit in (["--top-k", 1], ["--top-p", 1e-9], ["--min-p", 1]):
+            self.assertEqual(self.generated(*more, *limit)["tokens"], greedy, limit)
+        self.assertNotEqual(self.generated(*more, "--temperature", 0, "--repetition-penalty", 50)["tokens"], greedy)
+        self.assertNotEqual(self.generated(*more, "--seed", 1)["tokens"], self.generated(*more, "--seed", 2)["tokens"])
+        self.fails(2, "generate", "run", *more, "--top-p", 0, says="--top-p must be above 0")
+        self.fails(2, "generate", "run", *more, "--min-p", 2, says="--min-p must be from 0 to 1")
+
     def test_export_makes_no_directories(self):
         self.prepare()
         self.fails(5, "export", "run", "no/where/m.safetensors", says=("no/where", "make it first"))
