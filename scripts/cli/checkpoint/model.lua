@@ -67,20 +67,34 @@ function model.predictor(path, root, options)
   return made
 end
 
+-- The generation graph of a checkpoint, and the graph that was trained; ends the command where it has none that fits.
+function model.generation(opened, root, options)
+  local trained = fail.check(opened.directory, opened.checkpoint:graph())
+  local graph = parts_of(opened, trained, root, options, true)
+  if not graph then
+    fail.input(opened.directory .. " has no generation graph, for its recipe had none: it generates nothing")
+  end
+  return graph, trained
+end
+
+-- {session, plan, graph, opened (see checkpoints.open)} of a generation graph.
+function model.generating(opened, graph, options)
+  local session, plan = session_of(opened, graph, options, { no_optimizer = true, formats = parameters.of(opened) })
+  return { session = session, plan = plan, graph = graph, opened = opened }
+end
+
 -- {session, plan, graph, names, opened (see checkpoints.open)}. generates: with the generation graph, which there must
 -- be; otherwise with a graph that has all of the model's parameters.
 function model.open(path, root, options, generates)
   if options.recipe_changed and not options.recipe then fail.usage("--recipe-changed goes with --recipe FILE") end
   local opened = checkpoints.open(path)
+  if generates then return model.generating(opened, (model.generation(opened, root, options)), options) end
   local trained = fail.check(opened.directory, opened.checkpoint:graph())
-  local graph, names = parts_of(opened, trained, root, options, generates)
-  if generates and not graph then
-    fail.input(opened.directory .. " has no generation graph, for its recipe had none: it generates nothing")
-  end
-  if not generates and not (graph and bundle.is_whole(graph, trained)) then graph = trained end
-  local wanted = { no_optimizer = true, formats = generates and parameters.of(opened) or nil }
+  local graph, names = parts_of(opened, trained, root, options, false)
+  if not (graph and bundle.is_whole(graph, trained)) then graph = trained end
+  local wanted = { no_optimizer = true }
   -- Weights are exported as they are stored.
-  if not generates and opened.option("parameters") == "bf16" then wanted.amp, wanted.parameters = "bf16", "bf16" end
+  if opened.option("parameters") == "bf16" then wanted.amp, wanted.parameters = "bf16", "bf16" end
   local session, plan = session_of(opened, graph, options, wanted)
   return { session = session, plan = plan, graph = graph, names = names, opened = opened }
 end

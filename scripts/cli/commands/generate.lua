@@ -171,7 +171,7 @@ return function(arguments, root)
   local function shown(_, token)
     if one then one.add { token } end
   end
-  local programs = texts.programs(source.recipe, source.o, { samples = #list, longest = longest,
+  local programs = texts.programs(source, { samples = #list, longest = longest,
     rows = longest + math.max(count - 1, 0), dtype = options.amp == "bf16" and "bf16" or nil })
   local info, session, planned
   if programs then

@@ -5,9 +5,10 @@ local runs = require "cli.train.run"
 
 local texts = {}
 
--- The programs of a recipe for so many samples, prompts of at most `longest` tokens and `rows` tokens in all: rows
--- {name, graph}; nil: it has none for that.
-function texts.programs(recipe, o, shape)
+-- The programs of a model (cli.model.trained) for so many samples, prompts of at most `longest` tokens and `rows` tokens
+-- in all: rows {name, graph}; nil: it has none for that.
+function texts.programs(source, shape)
+  local recipe, o = source.recipe, source.o
   if not (recipe and recipe.texts) then return nil end
   local rows = {}
   for i, length in ipairs { 1, shape.longest > 1 and shape.longest or nil } do
@@ -15,7 +16,9 @@ function texts.programs(recipe, o, shape)
     local ends = recipe.call("texts", o, graph, { samples = shape.samples, length = length, rows = shape.rows,
       dtype = shape.dtype })
     if ends.problem then return nil end
-    rows[i] = { name = i == 1 and "decode" or "prefill", graph = fail.check("graph", graph:freeze(ends)) }
+    graph = fail.check("graph", graph:freeze(ends))
+    if source.mismatch(graph) then return nil end  -- the checkpoint's own graph counts
+    rows[i] = { name = i == 1 and "decode" or "prefill", graph = graph }
   end
   return rows
 end

@@ -1,4 +1,5 @@
 -- What texts are made with: a run of `cairn train`, or a model's directory, as one thing.
+local bundle = require "cli.checkpoint.bundle"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local decode = require "cli.base.json_decode"
 local directory = require "cli.model.directory"
@@ -46,6 +47,7 @@ local function of_directory(path, root, options, note)
       end
     end
   end
+  function self.mismatch() return nil end
   function self.fill(session, graph)
     weights.import({ recipe = recipe, o = o, graph = graph, session = session, spec = { note = note } },
       directory.weights(recipe.directory))
@@ -61,14 +63,16 @@ end
 -- checkpoint holds.
 local function of_run(path, root, options, note)
   local opened = checkpoints.open(path)
+  local generator, graph = models.generation(opened, root, options)
   local self = { ends = {}, tokenizer = checkpoints.tokenizer(opened), formats = parameters.of(opened) }
   if options.recipe or recipes.built_in(opened.text("recipe") or "", root) then
     self.recipe = checkpoints.recipe(opened, root, options.recipe, options.recipe_changed, note)
     self.o = checkpoints.options(opened, self.recipe)
   end
   function self.check() end
+  function self.mismatch(made) return bundle.mismatch(made, graph) end
   function self.fill(session) fail.check(opened.directory, session:load(opened.checkpoint)) end
-  function self.windowed() return models.open(path, root, options, true) end
+  function self.windowed() return models.generating(opened, generator, options) end
   return self
 end
 
@@ -93,7 +97,7 @@ function trained.decoded(tokenizer, tokens)
 end
 
 -- {recipe (nil: not known), o, tokenizer, ends (a set of tokens), formats, parameters, check(tokens, what),
--- fill(session, graph), windowed(tokens) -> {session, graph, plan}}.
+-- mismatch(graph) -> why it is not the model's, fill(session, graph), windowed(tokens) -> {session, graph, plan}}.
 function trained.open(path, root, options)
   local function note(message)
     if not options.quiet then io.stderr:write(message, "\n") end
