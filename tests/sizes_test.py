@@ -20,6 +20,7 @@ FOLDERS = {
     "tests/runtime/data/tokenizer/golden": "two files for each family of tokenizers",
 }
 FILES = {
+    "bindings/go/ops_gen.go": "made from the table of ops",
     "bindings/lua/cairn/cdef.lua": "made from cairn.h",
     "bindings/rust/cairn-sys/src/bindings.rs": "made from cairn.h",
     "bindings/rust/cairn-sys/tests/layout.rs": "made from cairn.h",

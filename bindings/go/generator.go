@@ -21,7 +21,7 @@ type Sampling struct {
 // NewSampling draws by probability.
 func NewSampling() Sampling { return Sampling{RepetitionPenalty: 1, Temperature: 1, TopP: 1} }
 
-// Generator makes texts, several at once, whose keys and values stay in caches of a store. It counts as its sessions: a call
+// Generator makes texts, several at once, whose keys and values are kept in caches of a store. It counts as its sessions: a call
 // waits until the one before is done.
 type Generator struct {
 	object
@@ -90,7 +90,7 @@ func releaseGenerator(raw unsafe.Pointer) { C.cairn_generator_release((*C.cairn_
 // Close releases the generator.
 func (g *Generator) Close() error { return g.it().close() }
 
-// Begin lets a sample begin with a prompt, in the place of what it had. What it gets depends on the prompt, the sampling and the
+// Begin lets a sample begin with a prompt, instead of what it had. What it gets depends on the prompt, the sampling and the
 // parameters alone.
 func (g *Generator) Begin(sample int, prompt []int32, sampling Sampling) error {
 	if err := checkCount("sample", sample); err != nil {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "capi/src/optimizers.h"
-#include "capi/src/facts/schedules.h"
+#include "capi/src/schedules.h"
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 

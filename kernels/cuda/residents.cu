@@ -38,9 +38,8 @@ struct Rows {  // of a cache, and of what is appended to each sample of it
 };
 
 template <class From, class To>
-__global__ void __launch_bounds__(kThreads)
-    append(Rows rows, int64_t elements, const From* __restrict__ x, const int32_t* position, const int32_t* count,
-           To* cache) {
+__global__ void __launch_bounds__(kThreads) append(Rows rows, int64_t elements, const From* __restrict__ x,
+                                                   const int32_t* position, const int32_t* count, To* cache) {
   const int64_t i = own();
   if (i >= elements) return;
   const int64_t sample = i / (rows.more * rows.width), from = i / rows.width % rows.more;
@@ -89,8 +88,8 @@ std::unique_ptr<Kernel> make_append(const Signature& s) {
       using To = decltype(to);
       return make_kernel([=](const Call& call) {
         const int32_t* count = call.in.size() > 3 && call.in[3] ? input<const int32_t>(call, 3) : nullptr;
-        launch(stream_of(call), append<From, To>, size_of(elements), rows, elements, input<const From>(call, 1),
-               input<const int32_t>(call, 2), count, output<To>(call, 0));
+        launch(stream_of(call), append<From, To>, size_of(elements), rows, elements,
+               input<const From>(call, 1), input<const int32_t>(call, 2), count, output<To>(call, 0));
       });
     });
   });

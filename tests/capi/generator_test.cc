@@ -80,7 +80,7 @@ TEST_F(GeneratorTest, TheCacheIsInThePlan) {
   EXPECT_GE(planned.persistent_bytes, generator.info().cache_bytes + 2 * 36 * 4);
   generator.begin(0, {1, 2, 3}, greedy());
   generator.next();
-  EXPECT_EQ(sessions[0].usage(CAIRN_TIER_DEVICE).used_peak_bytes, planned.peak_bytes[0]);
+  EXPECT_EQ(sessions[0].usage(CAIRN_TIER_DEVICE).peak_bytes, planned.peak_bytes[0]);
 }
 
 TEST_F(GeneratorTest, WhatIsWrongIsNamed) {

@@ -1,4 +1,4 @@
-"""Writes data/ops_arithmetic.txt and data/ops_smoothing.txt in the form of make_ops.py.
+"""Writes data/ops/arithmetic.txt and data/ops/smoothing.txt in the form of make_ops.py.
 Run: python3 make_arithmetic.py  (needs torch and numpy; the tests do not)
 """
 import torch
@@ -70,4 +70,4 @@ def smoothing():
 
 
 for family in (arithmetic, smoothing):
-    (HERE / f"ops_{family.__name__}.txt").write_text("\n".join(family()) + "\n")
+    (HERE / f"ops/{family.__name__}.txt").write_text("\n".join(family()) + "\n")

@@ -1,4 +1,4 @@
-"""Writes data/ops_attention_masks.txt: attention under every mask, alone and together, by PyTorch in float64; the form is
+"""Writes data/ops/attention_masks.txt: attention under every mask, alone and together, by PyTorch in float64; the form is
 make_ops.py's. Run: python3 make_attention.py (needs torch and numpy; the tests do not)
 """
 import math
@@ -80,4 +80,4 @@ def attention_masks():
 
 
 if __name__ == "__main__":
-    (HERE / "ops_attention_masks.txt").write_text("\n".join(attention_masks()) + "\n")
+    (HERE / "ops/attention_masks.txt").write_text("\n".join(attention_masks()) + "\n")

@@ -1,4 +1,4 @@
-"""Writes data/ops_families.txt, of make_ops.py's form: what models of some families have and others do not, in float64 by
+"""Writes data/ops/families.txt, of make_ops.py's form: what models of some families have and others do not, in float64 by
 PyTorch. The formulas are held against the functions of Transformers while they are written.
 Run: python3 make_families.py  (needs torch and transformers; the tests do not)
 """
@@ -120,4 +120,4 @@ if __name__ == "__main__":
     made = []
     for add in (rope, norms, units, heads):
         add(made)
-    (HERE / "ops_families.txt").write_text("\n".join(made) + "\n")
+    (HERE / "ops/families.txt").write_text("\n".join(made) + "\n")

@@ -1,4 +1,4 @@
-"""Writes data/ops_<family>.txt: values and gradients of every op family, computed by PyTorch in float64.
+"""Writes data/ops/<family>.txt: values and gradients of every op family, computed by PyTorch in float64.
 
 Form, one item per line (floats as the hex digits of their bits, rounded to float32 or kept in float64):
     case OP                         begins a case
@@ -396,4 +396,4 @@ if __name__ == "__main__":
                    accuracy):
         text = "\n".join(family()) + "\n"
         if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
-            (HERE / f"ops_{family.__name__}.txt").write_text(text)
+            (HERE / f"ops/{family.__name__}.txt").write_text(text)

@@ -16,7 +16,7 @@ using conformance::Interpreter;
 using graph::ValueId;
 
 std::string path(const std::string& family) {
-  return cat(CAIRN_SOURCE_DIR, "/tests/golden/data/ops_", family, ".txt");
+  return cat(CAIRN_SOURCE_DIR, "/tests/golden/data/ops/", family, ".txt");
 }
 
 void write(const Tensor& t, const Item& item) {

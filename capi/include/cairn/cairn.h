@@ -1182,7 +1182,7 @@ typedef struct cairn_sampling {
 } cairn_sampling_t;
 #define CAIRN_SAMPLING_INIT {sizeof(cairn_sampling_t), 1.0, 1.0, 1.0, 0.0, 0, 0, 0}
 
-/* Texts, several at once, whose keys and values stay in caches. sessions: of one store (cairn_session_create_set),
+/* Texts, several at once, whose keys and values are kept in caches. sessions: of one store (cairn_session_create_set),
  * which the generator keeps: a program of one token of each sample, and any number of longer ones that read prompts. A
  * program has the input tokens[B, T] and the output logits[B, V] of each sample's last token, and, of these int32
  * inputs, those that it needs: position[B], where the first token stands; positions[B, T]; count[B], tokens that are
@@ -1197,7 +1197,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_create(cairn_session_t*
 CAIRN_API void cairn_generator_retain(cairn_generator_t* generator);
 CAIRN_API void cairn_generator_release(cairn_generator_t* generator);
 
-/* Sample number `sample` begins with this prompt, in the place of what it had. What it gets depends on the prompt, the
+/* Sample number `sample` begins with this prompt, instead of what it had. What it gets depends on the prompt, the
  * sampling and the parameters alone. sampling may be NULL. INVALID_ARGUMENT also means: a token outside of the
  * vocabulary, a prompt longer than the cache. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_begin(cairn_generator_t* generator, uint32_t sample,

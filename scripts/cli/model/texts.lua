@@ -5,8 +5,8 @@ local runs = require "cli.train.run"
 
 local texts = {}
 
--- The programs of a model (cli.model.trained) for so many samples, prompts of at most `longest` tokens and `rows` tokens
--- in all: rows {name, graph}; nil: it has none for that.
+-- The programs of a model (cli.model.trained) for so many samples, prompts of at most `longest` tokens and `rows`
+-- tokens in all: rows {name, graph}; nil: it has none for that.
 function texts.programs(source, shape)
   local recipe, o = source.recipe, source.o
   if not (recipe and recipe.texts) then return nil end

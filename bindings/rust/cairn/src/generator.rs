@@ -59,8 +59,8 @@ pub struct GeneratorInfo {
     pub decode_seconds: f64,
 }
 
-/// Several texts at once, whose keys and values stay in caches of a store. It lends the store's programs for as long as it is
-/// there; the caches stay.
+/// Several texts at once, whose keys and values are kept in caches of a store. It lends the store's programs for as long as it
+/// is there; the caches outlive it.
 ///
 /// `Send + Sync`: calls that are not `const` in `cairn.h` take it by `&mut`.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Store {
 }
 
 impl Generator<'_> {
-    /// Sample number `sample` begins with this prompt, in the place of what it had.
+    /// Sample number `sample` begins with this prompt, instead of what it had.
     pub fn begin(&mut self, sample: u32, prompt: &[i32], sampling: &Sampling) -> Result<()> {
         let mut given: sys::cairn_sampling_t = blank();
         given.repetition_penalty = sampling.repetition_penalty;

@@ -28,7 +28,7 @@ class Generator : public detail::Handle<cairn_generator_t, cairn_generator_retai
       return cairn_generator_create(raw.data(), raw.size(), vocabulary, out, error);
     });
   }
-  // A sample begins with this prompt, in the place of what it had.
+  // A sample begins with this prompt, instead of what it had.
   Outcome<void> begin(uint32_t sample, Span<const int32_t> prompt, const Sampling& sampling = {}) {
     return detail::call({}, [&](auto* error) {
       return cairn_generator_begin(handle_, sample, prompt.data(), prompt.size(), &sampling, error);

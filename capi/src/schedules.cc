@@ -1,5 +1,5 @@
 // Chapter 6: the schedules that steppers know, and what a host says of them.
-#include "capi/src/facts/schedules.h"
+#include "capi/src/schedules.h"
 
 #include <limits>
 #include <string>
