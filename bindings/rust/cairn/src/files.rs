@@ -124,9 +124,7 @@ impl Session {
 
     /// The same in another type, or as the directory of a model. All or nothing, durable when it returns. Errors:
     /// also `InvalidArgument` (the directory holds something; no such type).
-    pub fn export_as(
-        &mut self, path: impl AsRef<Path>, renamed: &[TensorName], options: &ExportOptions,
-    ) -> Result<()> {
+    pub fn export_as(&mut self, path: impl AsRef<Path>, renamed: &[TensorName], options: &ExportOptions) -> Result<()> {
         let path = c_path(path.as_ref())?;
         let mut texts = Texts::default();
         let rows = names(&mut texts, renamed)?;

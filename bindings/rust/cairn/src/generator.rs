@@ -80,10 +80,8 @@ pub(crate) fn generator<'a>(
     programs: &[&str],
     vocabulary: u32,
 ) -> Result<Generator<'a>> {
-    let sessions = programs
-        .iter()
-        .map(|name| position(names, name).map(|at| sessions[at].clone()))
-        .collect::<Result<Vec<_>>>()?;
+    let sessions =
+        programs.iter().map(|name| position(names, name).map(|at| sessions[at].clone())).collect::<Result<Vec<_>>>()?;
     let raw: Vec<_> = sessions.iter().map(|session| session.raw.get()).collect();
     let (first, count) = (raw.as_ptr(), raw.len());
     let raw = make(|out, error| unsafe { sys::cairn_generator_create(first, count, vocabulary, out, error) })?;

@@ -49,7 +49,11 @@ fn samples_go_on_each_by_itself() {
     assert_eq!(generator.logits(1).unwrap()[3], 2.0);
     generator.end(1).unwrap();
     assert_eq!(generator.next_tokens().unwrap()[1], None);
-    fails(Status::InvalidArgument, &["top_p"], generator.begin(0, &[1], &Sampling { top_p: 0.0, ..Sampling::default() }));
+    fails(
+        Status::InvalidArgument,
+        &["top_p"],
+        generator.begin(0, &[1], &Sampling { top_p: 0.0, ..Sampling::default() }),
+    );
     fails(Status::InvalidArgument, &["holds 4"], generator.begin(0, &[1; 5], &Sampling::default()));
     let info = generator.info().unwrap();
     assert_eq!((info.samples, info.vocabulary, info.capacity, info.cache_bytes), (2, 5, Some(4), 160));

@@ -120,8 +120,7 @@ pub(crate) fn made(value: Option<Value>) -> Result<Value> {
 }
 
 fn count(name: &str, elements: usize) -> Result<u32> {
-    u32::try_from(elements)
-        .map_err(|_| Error::argument(format!("the list '{name}' has {elements} elements: too many")))
+    u32::try_from(elements).map_err(|_| Error::argument(format!("the list '{name}' has {elements} elements: too many")))
 }
 
 /// Borrows from `texts` and `value`.
