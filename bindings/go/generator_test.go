@@ -18,7 +18,7 @@ func counter(t *testing.T, instance *cairn.Instance, length int) *cairn.Graph {
 	x := g.Embedding(g.Parameter("table", cairn.ParameterOptions{}, vocabulary, vocabulary), tokens)
 	cache := g.Cache("cache", cairn.F32, 0, 2, 4, vocabulary)
 	all := g.Op("append", []cairn.Value{cache, x, position, count})
-	counts := g.Op("reduce_sum", []cairn.Value{all}, cairn.WithAxes(1))
+	counts := g.Op("reduce_sum", []cairn.Value{all}, cairn.WithAxes([]int{1}))
 	logits := g.Op("linear", []cairn.Value{counts, g.Parameter("after", cairn.ParameterOptions{}, vocabulary, vocabulary)})
 	g.Name(logits, "logits")
 	ok(t, g.Freeze(cairn.FreezeOptions{Outputs: []cairn.Value{logits}}))

@@ -115,7 +115,7 @@ void Generator::begin(int64_t sample, std::span<const int32_t> prompt, const Sam
 
 void Generator::end(int64_t sample) { at(sample).active = false; }
 
-void Generator::read(const Program& of, std::span<const int64_t> counts, Work& work) {
+void Generator::read(const Program& of, std::span<const int64_t> counts, bool prompts) {
   const double began = now();
   const auto b = static_cast<size_t>(samples_), t = static_cast<size_t>(of.length);
   std::vector<int32_t> tokens(b * t), positions(b * t), position(b), count(b), lengths(b), last(b);
@@ -130,7 +130,7 @@ void Generator::read(const Program& of, std::span<const int64_t> counts, Work& w
     count[i] = static_cast<int32_t>(counts[i]);
     lengths[i] = position[i] + count[i];
     last[i] = static_cast<int32_t>(i * t) + std::max(count[i] - 1, 0);
-    work.tokens += counts[i];
+    (sample.logits.empty() ? prefill_ : decode_).tokens += counts[i];
   }
   Session& session = *of.session;
   const auto write = [&](int32_t value, const std::vector<int32_t>& from) {
@@ -154,7 +154,7 @@ void Generator::read(const Program& of, std::span<const int64_t> counts, Work& w
     session.read_at(of.logits, static_cast<int64_t>(i) * columns * bytes, row_.data(), vocabulary_ * bytes);
     formats::codec(logits.dtype).decode(row_.data(), vocabulary_, sample.logits.data());
   }
-  work.seconds += now() - began;
+  (prompts ? prefill_ : decode_).seconds += now() - began;
 }
 
 void Generator::next(std::span<int32_t> out) {
@@ -184,7 +184,7 @@ void Generator::next(std::span<int32_t> out) {
     const Program& of = !begins ? programs_[0] : fits != programs_.end() ? *fits : programs_.back();
     for (size_t i = 0; i < all_.size(); ++i)
       counts[i] = begins && all_[i].read > 0 ? 0 : std::min(unread(all_[i]), of.length);
-    read(of, counts, prompts ? prefill_ : decode_);
+    read(of, counts, prompts);
   }
   for (size_t i = 0; i < all_.size(); ++i)
     out[i] = all_[i].active ? sampler_.draw(all_[i].logits, all_[i].tokens, all_[i].sampling) : kNoToken;

@@ -62,7 +62,8 @@ class Generator {
   Program program(std::shared_ptr<engine::Session> session) const;
   void find_caches();
   // Reads the next tokens of each sample, so many of them; adds to Sample::read. Leaves logits of those that are read to their end.
-  void read(const Program& program, std::span<const int64_t> counts, Work& work);
+  // prompts: a prompt is among them, which counts with its seconds.
+  void read(const Program& program, std::span<const int64_t> counts, bool prompts);
   Sample& at(int64_t sample);
   const Sample& at(int64_t sample) const { return const_cast<Generator*>(this)->at(sample); }
 

@@ -17,7 +17,7 @@ fn model(instance: &Instance, length: i64) -> Graph {
     let x = builder.embedding(table, tokens).build().unwrap();
     let cache = builder.cache("cache", &[2, 4, v], DType::F32, 0.0).unwrap();
     let all = builder.op("append", &[cache, x, position, count]).build().unwrap();
-    let counts = builder.op("reduce_sum", &[all]).attr("axes", [1i64]).build().unwrap();
+    let counts = builder.op("reduce_sum", &[all]).attr("axes", &[1i64][..]).build().unwrap();
     let after = builder.parameter("after", &[v, v], Parameter::zeros()).unwrap();
     let logits = builder.linear(counts, after).build().unwrap();
     builder.name(logits, "logits").unwrap();
