@@ -9,9 +9,14 @@ namespace {
 
 constexpr size_t kMaxSignature = 4096;  // the most that the profile's reader accepts
 
-std::string operand_text(const std::vector<TensorDesc>& list, uint32_t present) {
+// What came to the op's row later and is left out has no word, so that profiles from before know the op.
+std::string operand_text(const std::vector<TensorDesc>& list, uint32_t present,
+                         const std::vector<ops::Operand>& row) {
   std::string text;
-  for (size_t i = 0; i < list.size(); ++i) {
+  size_t count = list.size();
+  while (count > 0 && (present >> (count - 1) & 1u) == 0 && count <= row.size() && row[count - 1].later)
+    --count;
+  for (size_t i = 0; i < count; ++i) {
     text += i == 0 ? "" : ", ";
     if ((present >> i & 1u) == 0) {
       text += '-';
@@ -71,11 +76,13 @@ costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op) 
 
 costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op, const Operands& operands) {
   costs::Query query;
+  const ops::OpRow& row = ops::row(op.code);
   query.op = ops::name(op.code);
   query.dtype = arithmetic(operands);
-  query.work = ops::work(ops::row(op.code), operands.in, operands.out, &op.attrs);
-  query.signature = cat(query.op, '(', operand_text(operands.in, operands.in_present), ") -> (",
-                        operand_text(operands.out, operands.out_present), ')', attr_text(joint, op.attrs));
+  query.work = ops::work(row, operands.in, operands.out, &op.attrs);
+  query.signature =
+      cat(query.op, '(', operand_text(operands.in, operands.in_present, row.inputs), ") -> (",
+          operand_text(operands.out, operands.out_present, row.outputs), ')', attr_text(joint, op.attrs));
   if (query.signature.size() > kMaxSignature) query.signature.resize(kMaxSignature);
   return query;
 }

@@ -16,7 +16,7 @@ cairn::Graph counter(const cairn::Instance& instance, int64_t length) {
       graph.op("embedding", {graph.parameter("table", {kVocabulary, kVocabulary}), tokens});
   const cairn::Value cache = graph.resident("cache", {kSamples, kRows, kVocabulary}, CAIRN_RESIDENT_CACHE);
   const cairn::Value all = graph.op("append", {cache, x, position, count});
-  const cairn::Value counts = graph.op("reduce_sum", {all}, {{"axes", {1}}});
+  const cairn::Value counts = graph.op("reduce_sum", {all}, {{"axes", std::vector<int64_t>{1}}});
   const cairn::Value logits =
       graph.op("linear", {counts, graph.parameter("after", {kVocabulary, kVocabulary})});
   graph.name(logits, "logits");

@@ -17,9 +17,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 KERNELS = ROOT / "kernels/cuda"
 # Most registers of a thread, by file below kernels/cuda: the first row that matches counts. 255 is the hardware's end;
-# kernels that fill it say so in their launch bounds. Spills and stack frames: none, anywhere.
+# kernels that fill it say so in their launch bounds. Spills and stack frames: none, anywhere but in attention under a mask, whose
+# kernels (the template's last flag) hold what each of their rows sees.
 REGISTERS = [("attention/mma*", 255), ("attention/*", 168), ("norms_grad", 128), ("softmax*", 96), ("*", 80)]
 STATIC_SHARED = 48 * 1024
+MASKED, MASKED_BYTES = re.compile(r"attention_cu|mma(_grad)?_cu"), 256
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
@@ -84,7 +86,8 @@ def main():
                 if options.all:
                     print(f"{name_of(file):28} {registers:4} registers {stack:5} stack {spills:5} spills "
                           f"{shared:6} shared {name}")
-                if stack or spills or registers > limit_of(name_of(file)) or shared > STATIC_SHARED:
+                allowed = MASKED_BYTES if MASKED.search(name) and "Lb1E" in name else 0
+                if max(stack, spills) > allowed or registers > limit_of(name_of(file)) or shared > STATIC_SHARED:
                     wrong.append(f"{file.name}: {name} takes {registers} registers (limit {limit_of(name_of(file))}), "
                                  f"{stack} bytes of stack, {spills} of spills, {shared} of shared memory")
     for line in wrong:

@@ -25,7 +25,7 @@ __device__ __forceinline__ void load_some(const T* p, T (&to)[kCount]) {
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads, kResident)
     column_partials(const T* x, int64_t columns, int64_t part_rows, int64_t longer, float* partial) {
-  CAIRN_SHARED float shared[kWarps][kWarp * kCount];
+  alignas(16) CAIRN_SHARED float shared[kWarps][kWarp * kCount];
   const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * (kWarp * kCount), column = first + lane * kCount;
   const int64_t part = blockIdx.y, begin = part * part_rows + (part < longer ? part : longer);

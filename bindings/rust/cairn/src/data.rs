@@ -82,7 +82,7 @@ impl Tokenizer {
         let offsets = Text::make(|offsets, error| unsafe {
             let mut status = 0;
             let made = Text::make(|out, _| {
-                status = sys::cairn_tokenizer_encode_with(raw, data, size, flags as u32, out, offsets, error);
+                status = sys::cairn_tokenizer_encode_with(raw, data, size, flags, out, offsets, error);
                 status
             });
             tokens = made.ok();
@@ -108,7 +108,7 @@ impl Tokenizer {
     pub fn decode_text(&self, tokens: &[i32], skip_special: bool) -> Result<Text> {
         let (data, count) = (tokens.as_ptr(), tokens.len());
         let (raw, flags) = (self.raw.get(), if skip_special { sys::CAIRN_DECODE_SKIP_SPECIAL } else { 0 });
-        Text::make(|out, error| unsafe { sys::cairn_tokenizer_decode_with(raw, data, count, flags as u32, out, error) })
+        Text::make(|out, error| unsafe { sys::cairn_tokenizer_decode_with(raw, data, count, flags, out, error) })
     }
 
     /// A token as the vocabulary spells it.
