@@ -194,11 +194,12 @@ __global__ __launch_bounds__(kMmaThreads,
   const int lane = own_lane(), g = lane / 4, t = lane % 4;
   const int own = at.first + own_warp() * 16 * kM;  // the warp's first query
   const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
-  const int64_t to_keys = a.kv_at(at.b, group, 0);
+  const int keys = kMasked ? a.keys : a.length;  // the same without a mask, in one register
+  const int64_t to_keys = static_cast<int64_t>(at.b) * keys * a.kv_ld + static_cast<int64_t>(group) * a.dim;
   const auto fetch = [&](int key, Shared to) {
     const int64_t from = to_keys + static_cast<int64_t>(key) * a.kv_ld;
-    copy_rows<kD, kKeys>(to, k + from, a.kv_ld, a.keys - key, a.dim);
-    copy_rows<kD, kKeys>(to + kTile, v + from, a.kv_ld, a.keys - key, a.dim);
+    copy_rows<kD, kKeys>(to, k + from, a.kv_ld, keys - key, a.dim);
+    copy_rows<kD, kKeys>(to + kTile, v + from, a.kv_ld, keys - key, a.dim);
   };
   copy_rows<kD, kQueries>(tile_q, q + a.q_at(at.b, at.h, at.first), a.q_ld, a.length - at.first, a.dim);
   copy_rows<kD, kQueries>(tile_dy, dy + a.y_at(at.b, at.h, at.first), a.y_ld, a.length - at.first, a.dim);
