@@ -208,7 +208,7 @@ local function source_of(path, directory, rows, rename, tensors)
     several = several or not tensor or dtype and tensor.dtype ~= dtype
     dtype = tensor and tensor.dtype
   end
-  return { directory = directory and posix.real_path(path), dtype = not several and dtype or nil }
+  return { directory = directory and posix.real_path(path) or nil, dtype = not several and dtype or nil }
 end
 
 -- Tensors of the file that are listed and no more, and parameters that it lacks: told, not taken silently.

@@ -57,6 +57,12 @@ class Weights(Case):
                 for ours, theirs in zip(found, wanted):
                     self.assertLess(abs(ours - theirs), 2e-6 * theirs)
 
+    def test_a_run_that_began_with_a_file_is_saved(self):
+        expected, path = self.model("gpt2_long")
+        self.cairn("train", path, *self.settings(expected), "--init", MODELS / "gpt2_long/model.safetensors", "--steps", 1,
+                   "--out", "run", "--quiet")
+        self.assertIn("step-00000001", [folder.name for folder in (self.folder / "run").iterdir()])
+
     def test_another_eps_would_show(self):
         bare = self.folder / "bare"  # without the config.json that says so
         bare.mkdir()
