@@ -6,7 +6,7 @@ local format = require "cli.base.format"
 local json = require "cli.base.json"
 
 local USAGE = "cairn models [FAMILY ...] [--json]"
-local KNOWN = args.known("json", {
+local KNOWN = args.known("json quiet", {
   json = { args.FLAG, "one JSON object on stdout: models, an array of model_type, models, keys (of config.json)" },
 })
 
