@@ -23,6 +23,7 @@ build = {
     ["cairn.costs"] = "cairn/costs.lua",
     ["cairn.data"] = "cairn/data.lua",
     ["cairn.formats"] = "cairn/formats.lua",
+    ["cairn.generator"] = "cairn/generator.lua",
     ["cairn.graph"] = "cairn/graph.lua",
     ["cairn.hypers"] = "cairn/hypers.lua",
     ["cairn.instance"] = "cairn/instance.lua",

@@ -228,8 +228,10 @@ return {
       { "prompt_tokens", "the prompt's" },
       { "prefill_seconds", "to the first token" },
       { "decode_tokens_per_second", "after it; null where there is one" },
+      { "finish_reason", "length, end (a token that ends texts) or stop (--stop)" },
       { "cache_bytes", "of keys and values; 0: every token sees the window again" },
       { "{peak_bytes, planned_peak_bytes}." .. TIERS, "measured, and as planned: the same" },
+      { "texts[].{text, tokens, prompt_tokens, finish_reason}", "of several prompts, each; the first is above, too" },
     },
   },
   {
