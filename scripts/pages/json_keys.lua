@@ -277,7 +277,7 @@ return {
     about = "A JSON array for each line; with `--offsets` an object, with `--decode` a string.",
     keys = {
       { "tokens", "numbers" },
-      { "offsets", "for each token the bytes of the line that it stands for: `[begin, end]`" },
+      { "offsets[]", "for each token the bytes of the line that it stands for: `[begin, end]`" },
     },
   },
   {

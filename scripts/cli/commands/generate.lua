@@ -23,7 +23,7 @@ local KNOWN = args.known("device threads budget tiers amp seed json quiet", {
   ["top-p"] = { args.real, "draw among the fewest of the likeliest that have this probability together; default 1" },
   ["min-p"] = { args.real, "draw none that is less likely than this share of the likeliest; default 0" },
   ["repetition-penalty"] = { args.real, "logits of tokens that were there are divided by it, or multiplied below 0; " ..
-    "default 1" },
+    "default 1", "P" },
   stop = { args.one_of_several, "end before this text; may be given several times", "TEXT" },
   seed = { args.whole "seed", "of the draws (default 1337); the second of several texts has the next, and so on" },
   json = { args.FLAG, "one JSON object on stdout: text (what is no UTF-8 in it becomes U+FFFD), tokens (exact), " ..
