@@ -105,7 +105,7 @@ RUNS = {
     "evaluate": ["evaluate run", "evaluate texts data=texts.csv"],
     "logits": ["logits run --tokens 1,2"],
     "models": ["models"],
-    "export": ["export run run.safetensors"],
+    "export": ["export run run.safetensors", "export run model --to hf"],
     "inspect": ["inspect run"],
     "devices": ["devices"],
     "devices --models": ["devices --models"],
