@@ -58,7 +58,7 @@ end
 -- That of the options; make() learns one of a text. A run that goes on, or a trained model, keeps the vocabulary that
 -- it has, whatever the text is now. auto: that of the model's directory, run.directory.
 function tokenizers.of(o, run, make)
-  if o.tokens == "bytes" then return tokenizers.bytes() end
+  if o.tokens ~= "bpe" and o.tokens ~= "auto" then return tokenizers.bytes() end
   if o.tokens == "auto" then
     if run.tokenizer then return tokenizers.pretrained(run.tokenizer) end
     return tokenizers.of_directory(run.directory)
