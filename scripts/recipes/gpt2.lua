@@ -61,7 +61,15 @@ return language.complete({
     return rows
   end,
 
-  hf_config = function(o) return require("cli.model.hf_config").gpt2(o) end,
+  hf_config = function(o)
+    return {
+      model_type = "gpt2", architectures = { "GPT2LMHeadModel" }, n_layer = o.layers, n_head = o.heads,
+      n_embd = o.width, n_inner = 4 * o.width, n_positions = math.max(o.positions, o.seq), vocab_size = o.vocab,
+      layer_norm_epsilon = o.eps, activation_function = "gelu_new", attn_pdrop = 0, embd_pdrop = o.dropout,
+      resid_pdrop = o.dropout, scale_attn_weights = true, scale_attn_by_inverse_layer_idx = false,
+      tie_word_embeddings = true,
+    }
+  end,
 
   -- What config.json must say.
   config = function(o)

@@ -61,7 +61,16 @@ return language.complete({
     return rows
   end,
 
-  hf_config = function(o) return require("cli.model.hf_config").llama(o) end,
+  hf_config = function(o)
+    return {
+      model_type = "llama", architectures = { "LlamaForCausalLM" }, num_hidden_layers = o.layers,
+      num_attention_heads = o.heads, num_key_value_heads = o.kv_heads, hidden_size = o.width,
+      head_dim = o.width / o.heads, vocab_size = o.vocab, intermediate_size = hidden_width(o),
+      max_position_embeddings = o.seq, rms_norm_eps = o.eps, hidden_act = "silu", rope_theta = o.rope_base,
+      rope_parameters = { rope_theta = o.rope_base, rope_type = "default" }, attention_bias = false, mlp_bias = false,
+      tie_word_embeddings = o.tied,
+    }
+  end,
 
   -- What config.json must say.
   config = function(o)

@@ -117,6 +117,24 @@ function Graph:statistic(name, dims, options)
 end
 function Graph:cache(name, dims, options) return (resident(self, C.CAIRN_RESIDENT_CACHE, name, dims, options)) end
 
+local MOST_OPERANDS = 8  -- of the op concat
+
+-- Any number of values one after the other along an axis.
+function Graph:concat(values, axis)
+  local parts = values
+  while #parts > 1 do
+    local longer = {}
+    for first = 1, #parts, MOST_OPERANDS do
+      local group = { unpack(parts, first, math.min(first + MOST_OPERANDS - 1, #parts)) }
+      local one = group[1]
+      group[#group + 1] = { axis = axis }
+      longer[#longer + 1] = #group == 2 and one or (self:op("concat", unpack(group)))
+    end
+    parts = longer
+  end
+  return parts[1]
+end
+
 local function pack_attr(slot, name, value, anchors, level)
   slot.name = name
   if type(value) == "boolean" then value = value and 1 or 0 end

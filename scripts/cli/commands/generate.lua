@@ -163,7 +163,6 @@ return function(arguments, root)
   local list, longest = {}, 0
   for i, prompt in ipairs(options.prompt) do
     list[i] = text_of(source, trained.encoded(source.tokenizer, prompt, "--prompt"))
-    source.check(list[i].tokens, "--prompt")
     longest = math.max(longest, list[i].from)
   end
   local one = not options.json and #list == 1 and typewriter(source.tokenizer)

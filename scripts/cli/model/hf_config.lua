@@ -1,32 +1,11 @@
--- The config.json of a model directory, as Transformers reads it: a recipe's own part by family (`hf_config` of a
--- recipe returns one of these, or a text of JSON), and what every model has.
+-- The config.json of a model directory, as Transformers reads it: a recipe's own part (`hf_config` of the recipe, a
+-- table or a text of JSON), and what every model has.
 local decode = require "cli.base.json_decode"
 local json = require "cli.base.json"
 
 local hf_config = {}
 
 local NULL = json.raw("null")
-
-function hf_config.gpt2(o)
-  return {
-    model_type = "gpt2", architectures = { "GPT2LMHeadModel" }, n_layer = o.layers, n_head = o.heads, n_embd = o.width,
-    n_inner = NULL, n_positions = math.max(o.positions, o.seq), vocab_size = o.vocab, layer_norm_epsilon = o.eps,
-    activation_function = "gelu_new", attn_pdrop = 0, embd_pdrop = o.dropout, resid_pdrop = o.dropout,
-    scale_attn_weights = true, scale_attn_by_inverse_layer_idx = false, tie_word_embeddings = true,
-  }
-end
-
-function hf_config.llama(o)
-  return {
-    model_type = "llama", architectures = { "LlamaForCausalLM" }, num_hidden_layers = o.layers,
-    num_attention_heads = o.heads, num_key_value_heads = o.kv_heads, hidden_size = o.width,
-    head_dim = o.width / o.heads, vocab_size = o.vocab,
-    intermediate_size = o.hidden > 0 and o.hidden or math.ceil(8 * o.width / 3 / 64) * 64,
-    max_position_embeddings = o.seq, rms_norm_eps = o.eps, hidden_act = "silu",
-    rope_theta = o.rope_base, rope_parameters = { rope_theta = o.rope_base, rope_type = "default" },
-    attention_bias = false, mlp_bias = false, tie_word_embeddings = o.tied,
-  }
-end
 
 local TYPES = { f32 = "float32", bf16 = "bfloat16", f16 = "float16" }
 

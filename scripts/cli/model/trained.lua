@@ -40,13 +40,6 @@ local function of_directory(path, root, options, note)
   local recipe, o = forward.recipe(path, root, {})
   local self = { recipe = recipe, o = o, tokenizer = tokenizers.of_directory(path).opened, ends = ends_of(path) }
   self.parameters = options.amp == "bf16" and "bf16" or nil  -- products read nothing else
-  function self.check(tokens, what)
-    for _, token in ipairs(tokens) do
-      if token >= o.vocab then
-        fail.input(("%s: its tokens have the number %d; the model has %d tokens, from 0"):format(what, token, o.vocab))
-      end
-    end
-  end
   function self.mismatch() return nil end
   function self.fill(session, graph)
     weights.import({ recipe = recipe, o = o, graph = graph, session = session, spec = { note = note } },
@@ -69,7 +62,6 @@ local function of_run(path, root, options, note)
     self.recipe = checkpoints.recipe(opened, root, options.recipe, options.recipe_changed, note)
     self.o = checkpoints.options(opened, self.recipe)
   end
-  function self.check() end
   function self.mismatch(made) return bundle.mismatch(made, graph) end
   function self.fill(session) fail.check(opened.directory, session:load(opened.checkpoint)) end
   function self.windowed() return models.generating(opened, generator, options) end
@@ -96,7 +88,7 @@ function trained.decoded(tokenizer, tokens)
   return fail.check("generate", tokenizer:decode(tokens))
 end
 
--- {recipe (nil: not known), o, tokenizer, ends (a set of tokens), formats, parameters, check(tokens, what),
+-- {recipe (nil: not known), o, tokenizer, ends (a set of tokens), formats, parameters,
 -- mismatch(graph) -> why it is not the model's, fill(session, graph), windowed(tokens) -> {session, graph, plan}}.
 function trained.open(path, root, options)
   local function note(message)

@@ -6,7 +6,6 @@ local rope = require "families.parts.rope"
 local network = {}
 
 local EPS = 1e-5  -- the ops' own, which is not written into graphs
-local MOST_OPERANDS = 8  -- of concat
 
 -- By the name that a config has for it: what a plain layer applies, and what a gated one applies to its gate.
 network.ACTIVATIONS = {
@@ -105,17 +104,7 @@ local function lengthened(a, graph, q, seq)
     local part = cut(graph, q, 1, begin, math.min(begin + growth.original, seq))
     parts[#parts + 1] = scaled(graph, part, 1 + growth.beta * math.log(1 + begin / growth.original))
   end
-  while #parts > 1 do
-    local longer = {}
-    for first = 1, #parts, MOST_OPERANDS do
-      local group = { unpack(parts, first, math.min(first + MOST_OPERANDS - 1, #parts)) }
-      local one = group[1]
-      group[#group + 1] = { axis = 1 }
-      longer[#longer + 1] = #group == 2 and one or (graph:op("concat", unpack(group)))
-    end
-    parts = longer
-  end
-  return parts[1]
+  return graph:concat(parts, 1)
 end
 
 local function attention(a, graph, x, prefix, layer, shape)

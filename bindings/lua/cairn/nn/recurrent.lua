@@ -5,7 +5,6 @@ local module = require "cairn.nn.module"
 
 local nn = {}
 
-local MOST_OPERANDS = 8  -- of concat
 
 -- x[batch, time, C] as a list of [batch, C]. By halves: each slice's gradient is as large as what it was cut from.
 local function times(context, x, list)
@@ -24,17 +23,7 @@ local function joined(context, list)
   local batch, width = unpack(list[1]:shape())
   local parts = {}
   for i, each in ipairs(list) do parts[i] = context:op("reshape", each, { shape = { batch, 1, width } }) end
-  while #parts > 1 do
-    local wider = {}
-    for first = 1, #parts, MOST_OPERANDS do
-      local group = { unpack(parts, first, math.min(first + MOST_OPERANDS - 1, #parts)) }
-      local one = group[1]
-      group[#group + 1] = { axis = 1 }
-      wider[#wider + 1] = #group == 2 and one or (context:op("concat", unpack(group)))
-    end
-    parts = wider
-  end
-  return parts[1]
+  return context.graph:concat(parts, 1)
 end
 
 -- Columns [first, first + count) of x[batch, C].
