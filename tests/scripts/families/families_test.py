@@ -35,7 +35,7 @@ class Families(Models):
             done = self.cairn("logits", self.copy(path.name, "config_v4.json"), "--tokens", tokens, "--positions", "all", "--json",
                               "--threads", 1)
             for row, wanted in zip(json.loads(done.stdout)["logits"], expected["logits"], strict=True):
-                self.near(path.name, row, wanted, max(CLOSE, 2 * expected["apart"]))
+                self.near(path.name, row, wanted)
 
     def test_training_in_the_newer_one(self):
         for path in sorted(MODELS.iterdir()):
