@@ -25,7 +25,7 @@ void to_form(Aligned& text) {
 class Nfc final : public Normalizer {
  public:
   void apply(Aligned& text) const override { to_form<kNfc>(text); }
-  bool keeps(std::string_view text) const override { return is_plainly_nfc(text); }
+  bool keeps(std::string_view text) const override { return is_nfc(text); }
 };
 
 void to_lowercase(Aligned& text) {

@@ -157,6 +157,43 @@ void append_composed(const std::vector<Edit>& parts, std::vector<Edit>& out) {
   purge();
 }
 
+struct Stretch {
+  size_t begin, end;
+  std::string_view of(std::string_view text) const { return text.substr(begin, end - begin); }
+};
+
+// The first stretch of text[from..] that NFC may change: characters that are not plain, and the one before them, which they may
+// join. Nothing outside can join it, for a plain character joins none before it. Empty, at the text's end: there is none.
+Stretch next_doubtful(std::string_view text, size_t from) {
+  const Classes& classes = Classes::get();
+  size_t previous = from, at = from;
+  const auto plain = [&](size_t* size) {
+    *size = 1;
+    if (static_cast<uint8_t>(text[at]) < 0xCC) {  // before U+0300
+      if (static_cast<uint8_t>(text[at]) >= 0x80) *size = 2;
+      return true;
+    }
+    const Rune rune = rune_at(text.data() + at);
+    *size = rune.size;
+    return classes.is(rune.code, kPlain);
+  };
+  size_t size = 0;
+  for (; at < text.size(); at += size) {
+    if (!plain(&size)) break;
+    previous = at;
+  }
+  if (at >= text.size()) return {text.size(), text.size()};
+  while (at < text.size() && !plain(&size)) at += size;
+  return {previous, at};
+}
+
+void compose_stretch(std::string_view text, std::vector<Edit>& parts, std::vector<Edit>& composed) {
+  parts.clear();
+  composed.clear();
+  append_decomposed(kNfc, text, parts);
+  append_composed(parts, composed);
+}
+
 }  // namespace
 
 int combining_class(char32_t code) {
@@ -181,26 +218,42 @@ bool is_own_nfc(char32_t code) {
   return composed.size() == 1 && composed[0].code == code;
 }
 
-bool is_plainly_nfc(std::string_view text) {
-  const Classes& classes = Classes::get();
-  for (size_t at = 0; at < text.size();) {
-    if (static_cast<uint8_t>(text[at]) < 0xCC) {  // before U+0300
-      ++at;
-      continue;
+bool is_nfc(std::string_view text) {
+  std::vector<Edit> parts, composed;
+  for (size_t at = 0;;) {
+    const Stretch doubtful = next_doubtful(text, at);
+    if (doubtful.begin == doubtful.end) return true;
+    compose_stretch(doubtful.of(text), parts, composed);
+    size_t same = doubtful.begin;
+    for (const Edit& edit : composed) {
+      const Rune rune = same < doubtful.end ? rune_at(text.data() + same) : Rune{};
+      if (edit.change != 0 || edit.code != rune.code) return false;
+      same += rune.size;
     }
-    const Rune rune = rune_at(text.data() + at);
-    if (!classes.is(rune.code, kPlain)) return false;
-    at += rune.size;
+    at = doubtful.end;
   }
-  return true;
 }
 
 void normalize(NormalForm form, std::string_view text, std::vector<Edit>& out) {
   out.clear();
-  if (!form.composed) return append_decomposed(form, text, out);
   std::vector<Edit> parts;
-  append_decomposed(form, text, parts);
-  append_composed(parts, out);
+  if (!form.composed) return append_decomposed(form, text, out);
+  if (form.compatible) {
+    append_decomposed(form, text, parts);
+    return append_composed(parts, out);
+  }
+  std::vector<Edit> composed;
+  for (size_t at = 0; at < text.size();) {
+    const Stretch doubtful = next_doubtful(text, at);
+    while (at < doubtful.begin) {
+      const Rune rune = rune_at(text.data() + at);
+      out.push_back({rune.code, 0});
+      at += rune.size;
+    }
+    compose_stretch(doubtful.of(text), parts, composed);
+    out.insert(out.end(), composed.begin(), composed.end());
+    at = doubtful.end;
+  }
 }
 
 }  // namespace cairn::tokenizer

@@ -18,8 +18,8 @@ struct NormalForm {
 };
 inline constexpr NormalForm kNfd{false, false}, kNfkd{true, false}, kNfc{false, true}, kNfkc{true, true};
 
-// Whether text is its own NFC for sure.
-bool is_plainly_nfc(std::string_view text);
+// Whether text is its own NFC.
+bool is_nfc(std::string_view text);
 void normalize(NormalForm form, std::string_view text, std::vector<Edit>& out);
 
 // What the forms know of a character.
