@@ -2,7 +2,7 @@
 # stands in for GPU, driver and libraries in tests. The first is the plugin libcairn_cuda.so.
 set(cuda_dir ${CMAKE_SOURCE_DIR}/kernels/cuda)
 file(GLOB cuda_kernels CONFIGURE_DEPENDS ${cuda_dir}/*.cu ${cuda_dir}/attention/*.cu ${cuda_dir}/products/*.cu
-     ${cuda_dir}/vocabulary/*.cu ${cuda_dir}/optimizers/*.cu)
+     ${cuda_dir}/vocabulary/*.cu ${cuda_dir}/optimizers/*.cu ${cuda_dir}/experts/*.cu)
 file(GLOB cuda_hosts CONFIGURE_DEPENDS ${cuda_dir}/*.cc ${cuda_dir}/attention/*.cc ${cuda_dir}/products/*.cc
      ${CMAKE_SOURCE_DIR}/runtime/base/cuda/*.cc ${CMAKE_SOURCE_DIR}/runtime/device/cuda/*.cc)
 file(GLOB cuda_emulated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/emulated/*.cc)

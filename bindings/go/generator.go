@@ -21,6 +21,29 @@ type Sampling struct {
 // NewSampling draws by probability.
 func NewSampling() Sampling { return Sampling{RepetitionPenalty: 1, Temperature: 1, TopP: 1} }
 
+func (s Sampling) c() C.cairn_sampling_t {
+	given := C.cairn_go_sampling()
+	given.repetition_penalty = C.double(s.RepetitionPenalty)
+	given.temperature = C.double(s.Temperature)
+	given.top_k = C.uint32_t(s.TopK)
+	given.top_p = C.double(s.TopP)
+	given.min_p = C.double(s.MinP)
+	given.seed = C.uint64_t(s.Seed)
+	return given
+}
+
+// Draw draws a token from logits that the caller has, as a generator does. seen: the text so far. Errors: NonFinite (logits).
+func (s Sampling) Draw(logits []float32, seen []int32) (int32, error) {
+	from, text := bytesOf("", logits), bytesOf("", seen)
+	var token C.int32_t
+	err := capture(func(e *C.cairn_error_t) C.cairn_status_t {
+		given := s.c()
+		return C.cairn_sampling_draw(&given, (*C.float)(from.first), C.size_t(len(logits)), (*C.int32_t)(text.first),
+			C.size_t(len(seen)), &token, e)
+	}, nil)
+	return int32(token), err
+}
+
 // Generator makes texts, several at once, whose keys and values are kept in caches of a store. It counts as its sessions: a call
 // waits until the one before is done.
 type Generator struct {
@@ -98,13 +121,7 @@ func (g *Generator) Begin(sample int, prompt []int32, sampling Sampling) error {
 	}
 	tokens := bytesOf("", prompt)
 	return do(func(e *C.cairn_error_t) C.cairn_status_t {
-		given := C.cairn_go_sampling()
-		given.repetition_penalty = C.double(sampling.RepetitionPenalty)
-		given.temperature = C.double(sampling.Temperature)
-		given.top_k = C.uint32_t(sampling.TopK)
-		given.top_p = C.double(sampling.TopP)
-		given.min_p = C.double(sampling.MinP)
-		given.seed = C.uint64_t(sampling.Seed)
+		given := sampling.c()
 		return C.cairn_generator_begin(g.c(), C.uint32_t(sample), (*C.int32_t)(tokens.first), C.size_t(len(prompt)), &given, e)
 	}, g.it())
 }

@@ -25,6 +25,23 @@ func counter(t *testing.T, instance *cairn.Instance, length int) *cairn.Graph {
 	return g
 }
 
+// TestDraw: a token from logits of one's own.
+func TestDraw(t *testing.T) {
+	by, logits := cairn.NewSampling(), []float32{0.5, 2, 1}
+	by.Temperature = 0
+	if token := must(by.Draw(logits, nil)); token != 1 {
+		t.Errorf("%v", token)
+	}
+	by.RepetitionPenalty = 4
+	if token := must(by.Draw(logits, []int32{1})); token != 2 {
+		t.Errorf("%v", token)
+	}
+	_, err := by.Draw(logits, []int32{3})
+	contains(t, err, "INVALID_ARGUMENT", "token 3")
+	_, err = by.Draw(nil, nil)
+	contains(t, err, "INVALID_ARGUMENT", "0 logits")
+}
+
 // TestGenerator: samples go on each by itself, and what is wrong is told.
 func TestGenerator(t *testing.T) {
 	instance := newInstance(t)

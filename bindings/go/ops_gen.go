@@ -43,11 +43,22 @@ func (g *Graph) Rmsnorm(x, gamma Value, attrs ...Attr) Value {
 // T] i32: t sees s only where both have the same number; a negative one is padding, which sees nothing and is not seen.
 // lengths[B] i32: keys s < lengths[b] alone are seen. position[B] i32: row t of q stands at position[b] + t among the
 // keys, of a cache for instance; S may differ from T only with it, or where neither causal nor window asks where a row
-// stands. A row that sees no key has y = 0, lse = -infinity and no gradient. Scores are never all in memory, and keys
-// that no row of a block sees are skipped. May be None: k, v. Op takes more operands after these: sinks, sequences,
-// lengths, position. Attributes: WithKvHeads, WithCausal, WithScale, WithWindow, WithSoftcap.
+// stands. distances[H, T + S - 1]: numbers that are added to scale q k^T, [h, s - t + T - 1] for row t and key s; not
+// together with position. A row that sees no key has y = 0, lse = -infinity and no gradient. Scores are never all in
+// memory, and keys that no row of a block sees are skipped. May be None: k, v. Op takes more operands after these:
+// sinks, sequences, lengths, position, distances. Attributes: WithKvHeads, WithCausal, WithScale, WithWindow,
+// WithSoftcap.
 func (g *Graph) Attention(q, k, v Value, heads int, attrs ...Attr) Value {
 	return g.Op("attention", []Value{q, k, v}, append([]Attr{{"heads", heads}}, attrs...)...)
+}
+
+// RelativeBias adds relative_bias: What attention adds by distance (Raffel et al., 2020): distances[H, T + S - 1] from
+// table[buckets, H], T = queries, S = keys. Entry s - t + T - 1 is the bucket's of the distance s - t: near ones have a
+// bucket each, farther ones share them by their logarithm, and those from farthest (default 128) on share the last.
+// bidirectional (default 1): keys after a row have one half of the buckets; 0: they have the bucket of distance 0.
+// Attributes: WithFarthest, WithBidirectional.
+func (g *Graph) RelativeBias(table Value, queries int, keys int, attrs ...Attr) Value {
+	return g.Op("relative_bias", []Value{table}, append([]Attr{{"queries", queries}, {"keys", keys}}, attrs...)...)
 }
 
 // Rope adds rope: Rotary positions (Su et al., 2021), x[B, T, H*D]: the element pairs (i, i + R/2) of the first R
@@ -58,6 +69,49 @@ func (g *Graph) Attention(q, k, v Value, heads int, attrs ...Attr) Value {
 // WithInverse, WithColumns, WithInterleaved, WithFrequencies, WithFactor.
 func (g *Graph) Rope(x Value, heads int, attrs ...Attr) Value {
 	return g.Op("rope", []Value{x}, append([]Attr{{"heads", heads}}, attrs...)...)
+}
+
+// Route adds route: experts[.., k] i32: the numbers of the k largest of logits[.., E], the largest first, of equal ones
+// the first; NaN is larger than any number. weights[.., k] float32 (float64): the softmax of the chosen logits, or,
+// with normalise (default 1) 0, their part of the softmax of all. The choice has no gradient, and is never recomputed:
+// what backward reads is kept. Attributes: WithNormalise.
+func (g *Graph) Route(logits Value, k int, attrs ...Attr) Value {
+	return g.Op("route", []Value{logits}, append([]Attr{{"k", k}}, attrs...)...)
+}
+
+// GroupRows adds group_rows: Choices experts[.., k] i32, sorted by expert, of one expert in the order in which they
+// stand: order[M] i32, the number (row k + column) of each sorted choice; places[.., k] i32, where each choice went;
+// starts[E + 1] i32, where each expert's choices begin, and M. experts: E. A number outside [0, E) counts as the
+// nearest one.
+func (g *Graph) GroupRows(experts Value, experts int) Value {
+	return g.Op("group_rows", []Value{experts}, Attr{"experts", experts})
+}
+
+// CountChoices adds count_choices: counts[E] float32: how often each number is in experts[.., k] i32. experts: E. A
+// number outside [0, E) counts as the nearest one.
+func (g *Graph) CountChoices(experts Value, experts int) Value {
+	return g.Op("count_choices", []Value{experts}, Attr{"experts", experts})
+}
+
+// GatherRows adds gather_rows: y[m] = x[order[m] / k] for rows of x[.., C], times the number order[m] of weights[.., k]
+// float32 (float64): y[M, C], by expert. order and places[.., k]: group_rows'; places is for the gradient. A row of y
+// whose number is outside of x is zero. May be None: weights.
+func (g *Graph) GatherRows(x, order, places, weights Value) Value {
+	return g.Op("gather_rows", []Value{x, order, places, weights})
+}
+
+// CombineRows adds combine_rows: y[r] = sum over j of weights[r, j] x[places[r, j]], one after the other, in float32
+// (float64), rounded once: x[M, C] to y[.., C]. order[M] and places[.., k]: group_rows'; order is for the gradient.
+// weights[.., k] float32 (float64): default 1. A place outside of x adds nothing. May be None: weights.
+func (g *Graph) CombineRows(x, order, places, weights Value) Value {
+	return g.Op("combine_rows", []Value{x, order, places, weights})
+}
+
+// GroupedLinear adds grouped_linear: Rows [starts[e], starts[e + 1]) of y[M, N] = those of x[M, K] w[e]^T + b[e], for
+// each of the experts of w[E, N, K] and b[E, N]. starts[E + 1] i32: group_rows', which ascend from 0 to M. transposed:
+// 1 where the weights are stored as w[E, K, N]. May be None: b. Attributes: WithTransposed.
+func (g *Graph) GroupedLinear(x, w, starts, b Value, attrs ...Attr) Value {
+	return g.Op("grouped_linear", []Value{x, w, starts, b}, attrs...)
 }
 
 // Gelu adds gelu: y = x Phi(x). approximate: tanh (default) or erf. Attributes: WithApproximate.
@@ -329,6 +383,9 @@ func WithAxes(value []int) Attr { return Attr{"axes", value} }
 // WithBase sets the attribute base of rope.
 func WithBase(value float64) Attr { return Attr{"base", value} }
 
+// WithBidirectional sets the attribute bidirectional of relative_bias.
+func WithBidirectional(value int) Attr { return Attr{"bidirectional", value} }
+
 // WithCausal sets the attribute causal of attention.
 func WithCausal(value int) Attr { return Attr{"causal", value} }
 
@@ -346,6 +403,9 @@ func WithEps(value float64) Attr { return Attr{"eps", value} }
 
 // WithFactor sets the attribute factor of rope.
 func WithFactor(value float64) Attr { return Attr{"factor", value} }
+
+// WithFarthest sets the attribute farthest of relative_bias.
+func WithFarthest(value int) Attr { return Attr{"farthest", value} }
 
 // WithFrequencies sets the attribute frequencies of rope.
 func WithFrequencies(value []float64) Attr { return Attr{"frequencies", value} }
@@ -377,6 +437,9 @@ func WithMin(value float64) Attr { return Attr{"min", value} }
 // WithMomentum sets the attribute momentum of running_mean.
 func WithMomentum(value float64) Attr { return Attr{"momentum", value} }
 
+// WithNormalise sets the attribute normalise of route.
+func WithNormalise(value int) Attr { return Attr{"normalise", value} }
+
 // WithOffset sets the attribute offset of rmsnorm.
 func WithOffset(value float64) Attr { return Attr{"offset", value} }
 
@@ -400,6 +463,9 @@ func WithTransposeA(value int) Attr { return Attr{"transpose_a", value} }
 
 // WithTransposeB sets the attribute transpose_b of matmul.
 func WithTransposeB(value int) Attr { return Attr{"transpose_b", value} }
+
+// WithTransposed sets the attribute transposed of grouped_linear.
+func WithTransposed(value int) Attr { return Attr{"transposed", value} }
 
 // WithWindow sets the attribute window of attention.
 func WithWindow(value int) Attr { return Attr{"window", value} }

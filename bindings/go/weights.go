@@ -9,6 +9,7 @@ import "context"
 type Rename struct {
 	Ours, Theirs string
 	Transposed   bool // stored as [in, out]
+	Stacked      bool // one element of the first dimension, as one expert's matrix: a row for each, in their order
 }
 
 // Export writes all parameters to a safetensors file; those without a row keep their names. Errors: IO.
@@ -67,7 +68,8 @@ func (s *Session) safetensors(path string, names []Rename, call weightsCall) err
 		defer a.free()
 		raw := list[C.cairn_name_t](a, len(names))
 		for i, name := range names {
-			raw[i].ours, raw[i].theirs, raw[i].transposed = a.text(name.Ours), a.text(name.Theirs), flag(name.Transposed)
+			raw[i].ours, raw[i].theirs = a.text(name.Ours), a.text(name.Theirs)
+			raw[i].transposed, raw[i].stacked = flag(name.Transposed), flag(name.Stacked)
 		}
 		if a.err != nil {
 			return a.err

@@ -33,7 +33,7 @@ local cairn = {
   stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,
   remove_checkpoint = stepper.Checkpoint.remove,
   tokenizer = data.Tokenizer.open, train_tokenizer = data.Tokenizer.train,
-  generator = generator.Generator.new,
+  generator = generator.Generator.new, draw = generator.draw,
   dataset = data.Dataset.open, random_dataset = data.Dataset.random,
   C = core.C,
 }

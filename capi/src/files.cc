@@ -85,9 +85,12 @@ std::vector<io::NameRow> read_names(const cairn_name_t* names, size_t count, boo
     require(names[i].ours != nullptr && (optional || names[i].theirs != nullptr), Code::kInvalidArgument,
             "names[", i, "]: ours or theirs is NULL");
     flag(names[i].transposed, cairn::cat("names[", i, "].transposed"));
-    reserved_zero(names[i].reserved, cairn::cat("names[", i, "]"));
-    rows.push_back({names[i].ours, names[i].theirs != nullptr ? names[i].theirs : "",
-                    names[i].transposed != 0, names[i].theirs == nullptr});
+    flag(names[i].stacked, cairn::cat("names[", i, "].stacked"));
+    rows.push_back({.ours = names[i].ours,
+                    .theirs = names[i].theirs != nullptr ? names[i].theirs : "",
+                    .transposed = names[i].transposed != 0,
+                    .kept = names[i].theirs == nullptr,
+                    .stacked = names[i].stacked != 0});
   }
   return rows;
 }

@@ -28,6 +28,24 @@ generate::Sampling sampling_of(const cairn_sampling_t* given) {
 
 }  // namespace
 
+cairn_status_t cairn_sampling_draw(const cairn_sampling_t* sampling, const float* logits, size_t count,
+                                   const int32_t* seen, size_t seen_count, int32_t* out_token,
+                                   cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(logits, "logits");
+    if (seen_count > 0) not_null(seen, "seen");
+    not_null(out_token, "out_token");
+    const generate::Sampling by = sampling_of(sampling);
+    generate::check(by);
+    require(count > 0 && count <= INT32_MAX, Code::kInvalidArgument, "there are ", count,
+            " logits; wanted: 1 to 2^31 - 1");
+    for (size_t i = 0; i < seen_count; ++i)
+      require(seen[i] >= 0 && static_cast<size_t>(seen[i]) < count, Code::kInvalidArgument, "token ", seen[i],
+              " is outside of the vocabulary, 0 to ", count - 1);
+    *out_token = generate::Sampler().draw({logits, count}, {seen, seen_count}, by);
+  });
+}
+
 cairn_status_t cairn_generator_create(cairn_session_t* const* sessions, size_t count, uint32_t vocabulary,
                                       cairn_generator_t** out_generator, cairn_error_t* error) {
   return guard(error, [&] {

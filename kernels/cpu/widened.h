@@ -30,11 +30,14 @@ struct Widened {
   float* target(void* data, void* workspace) const {
     return type != DType::kF32 ? Workspace::at<float>(workspace, at) : static_cast<float*>(data);
   }
-  void finish(void* data, void* workspace) const {
+  void finish(void* data, void* workspace) const { finish(data, workspace, 0, count); }
+  // Elements [begin, end) alone.
+  void finish(void* data, void* workspace, int64_t begin, int64_t end) const {
     if (type == DType::kF32) return;
-    const float* from = Workspace::at<float>(workspace, at);
-    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(DType::kF32, type, false, from + b, static_cast<char*>(data) + b * element, e - b);
+    const float* from = Workspace::at<float>(workspace, at) + begin;
+    char* to = static_cast<char*>(data) + begin * element;
+    parallel_for(end - begin, kGrain, [&](int64_t b, int64_t e, int) {
+      convert(DType::kF32, type, false, from + b, to + b * element, e - b);
     });
   }
 };

@@ -3,6 +3,7 @@
 
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
+#include "runtime/base/relative_buckets.h"
 
 namespace cairn::kernels::reference {
 namespace {
@@ -40,9 +41,9 @@ struct Layout {
   int64_t y(int64_t b, int64_t t, int64_t h) const { return ((b * time + t) * heads + h) * dim; }
   int64_t lse(int64_t b, int64_t t, int64_t h) const { return (b * heads + h) * time + t; }
 
-  // Of a product q . k; `slope`: how much a score changes with the scaled product.
-  double score(double product, double* slope = nullptr) const {
-    const double x = scale * product, bent = softcap > 0 ? std::tanh(x / softcap) : 0;
+  // Of a product q . k and what is added by distance; `slope`: how much a score changes with their sum.
+  double score(double product, double added, double* slope = nullptr) const {
+    const double x = scale * product + added, bent = softcap > 0 ? std::tanh(x / softcap) : 0;
     if (slope != nullptr) *slope = 1 - bent * bent;
     return softcap > 0 ? softcap * bent : x;
   }
@@ -67,6 +68,21 @@ struct Seen {
  private:
   static const int32_t* at(const Call& c, size_t i) {
     return i < c.in.size() && c.in[i] ? c.in[i].as<int32_t>() : nullptr;
+  }
+};
+
+// What is added to scores by distance: of head h, row t and key s.
+template <class W>
+struct Distances {
+  const Layout& l;
+  const W* from;  // null: nothing
+
+  Distances(const Layout& layout, const Call& c, size_t i)
+      : l(layout), from(i < c.in.size() && c.in[i] ? c.in[i].as<W>() : nullptr) {}
+  int64_t count() const { return l.time + l.keys - 1; }
+  int64_t place(int64_t h, int64_t t, int64_t s) const { return h * count() + s - t + l.time - 1; }
+  double at(int64_t h, int64_t t, int64_t s) const {
+    return from == nullptr ? 0 : load(from[place(h, t, s)]);
   }
 };
 
@@ -95,6 +111,7 @@ class Attention : public Kernel {
     const T* v = l_.packed ? q : c.in[2].as<T>();
     const Wide<T>* sinks = sinks_of<T>(c, 3);
     const Seen seen(l_, c, 4);
+    const Distances<Wide<T>> distances(l_, c, 7);
     auto* p = static_cast<double*>(c.workspace);
     for (int64_t b = 0; b < l_.batch; ++b)
       for (int64_t h = 0; h < l_.heads; ++h)
@@ -104,7 +121,8 @@ class Attention : public Kernel {
           bool any = false;
           for (int64_t s = 0; s < l_.keys; ++s) {
             const bool here = seen(b, t, s);
-            p[s] = here ? l_.score(dot(q + l_.q(b, t, h), k + l_.k(b, s, g), l_.dim)) : kNothing;
+            p[s] = here ? l_.score(dot(q + l_.q(b, t, h), k + l_.k(b, s, g), l_.dim), distances.at(h, t, s))
+                        : kNothing;
             largest = std::max(largest, p[s]);
             any = any || here;
           }
@@ -130,14 +148,18 @@ class Attention : public Kernel {
   Layout l_;
 };
 
-// p = exp(score - lse); ds = p * (dy . v - dy . y) * scale * the score's slope. dk and dv of one group and dq of one row
+// p = exp(score - lse); ds = p * (dy . v - dy . y) * scale * the score's slope, and without the scale what is added by
+// distance has as its gradient. dk and dv of one group and dq of one row
 // are summed in the workspace, then rounded once. A sink takes part in the sum and has no value: its gradient is
 // -p (dy . y), over all rows of its head.
 template <class T>
 class AttentionGrad : public Kernel {
  public:
-  explicit AttentionGrad(const Signature& s) : l_(s, 1) {}
-  int64_t workspace_bytes() const override { return (2 * l_.keys + 1) * l_.dim * 8 + l_.heads * 8; }
+  explicit AttentionGrad(const Signature& s)
+      : l_(s, 1), distances_(s.has_out(4) ? l_.heads * (l_.time + l_.keys - 1) : 0) {}
+  int64_t workspace_bytes() const override {
+    return ((2 * l_.keys + 1) * l_.dim + l_.heads + distances_) * 8;
+  }
   void run(const Call& c) const override {
     const T *dy = c.in[0].as<T>(), *q = c.in[1].as<T>(), *y = c.in[4].as<T>();
     const T* k = l_.packed ? q : c.in[2].as<T>();
@@ -148,12 +170,14 @@ class AttentionGrad : public Kernel {
     const auto* lse = c.in[5].as<Wide<T>>();
     const Wide<T>* sinks = sinks_of<T>(c, 6);
     const Seen sees(l_, c, 7);
+    const Distances<Wide<T>> distances(l_, c, 10);
     auto* k_sum = static_cast<double*>(c.workspace);
     double* v_sum = k_sum + l_.keys * l_.dim;
     double* q_sum = v_sum + l_.keys * l_.dim;
     double* sink_sum = q_sum + l_.dim;
     const int64_t dim = l_.dim;
-    std::fill_n(sink_sum, l_.heads, 0.0);
+    double* distance_sum = sink_sum + l_.heads;
+    std::fill_n(sink_sum, l_.heads + distances_, 0.0);
     for (int64_t b = 0; b < l_.batch; ++b)
       for (int64_t g = 0; g < l_.kv_heads; ++g) {
         std::fill_n(k_sum, 2 * l_.keys * dim, 0.0);
@@ -169,8 +193,10 @@ class AttentionGrad : public Kernel {
               if (!sees(b, t, s)) continue;
               const T *k_row = k + l_.k(b, s, g), *v_row = v + l_.v(b, s, g);
               double slope;
-              const double p = std::exp(l_.score(dot(q_row, k_row, dim), &slope) - row_lse);
-              const double ds = p * (dot(dy_row, v_row, dim) - delta) * slope * l_.scale;
+              const double p =
+                  std::exp(l_.score(dot(q_row, k_row, dim), distances.at(h, t, s), &slope) - row_lse);
+              const double added = p * (dot(dy_row, v_row, dim) - delta) * slope, ds = added * l_.scale;
+              if (distances_ > 0) distance_sum[distances.place(h, t, s)] += added;
               for (int64_t d = 0; d < dim; ++d) {
                 q_sum[d] += ds * load(k_row[d]);
                 k_sum[s * dim + d] += ds * load(q_row[d]);
@@ -189,17 +215,65 @@ class AttentionGrad : public Kernel {
       }
     if (c.out.size() > 3 && c.out[3])
       for (int64_t h = 0; h < l_.heads; ++h) put<Wide<T>>(c, 3, h, sink_sum[h]);
+    if (c.out.size() > 4 && c.out[4])
+      for (int64_t i = 0; i < distances_; ++i) put<Wide<T>>(c, 4, i, distance_sum[i]);
   }
 
  private:
   Layout l_;
+  int64_t distances_;  // whose gradients are asked for
+};
+
+struct RelativeBias : Kernel {
+  int64_t queries, keys, heads;
+  RelativeBuckets buckets;
+  explicit RelativeBias(const Signature& s)
+      : queries(s.attrs->integer("queries")),
+        keys(s.attrs->integer("keys")),
+        heads(s.in[0].shape[1]),
+        buckets(*s.attrs, s.in[0].shape[0]) {}
+  void run(const Call& c) const override {
+    const int64_t count = queries + keys - 1;
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t i = 0; i < count; ++i)
+        set(c.out[0], h * count + i, at(c.in[0], buckets(i - queries + 1) * heads + h));
+  }
+};
+
+struct RelativeBiasGrad : Kernel {
+  int64_t queries, keys, heads, count;
+  RelativeBuckets buckets;
+  explicit RelativeBiasGrad(const Signature& s)
+      : queries(s.attrs->integer("queries")),
+        keys(s.attrs->integer("keys")),
+        heads(s.in[0].shape[0]),
+        count(s.attrs->integer("buckets")),
+        buckets(*s.attrs, count) {}
+  int64_t workspace_bytes() const override { return count * 8; }
+  void run(const Call& c) const override {
+    const int64_t distances = queries + keys - 1;
+    auto* sums = static_cast<double*>(c.workspace);
+    for (int64_t h = 0; h < heads; ++h) {
+      std::fill_n(sums, count, 0.0);
+      for (int64_t i = 0; i < distances; ++i)
+        sums[buckets(i - queries + 1)] += at(c.in[0], h * distances + i);
+      for (int64_t b = 0; b < count; ++b) {
+        const int64_t to = b * heads + h;
+        set(c.out[0], to, (c.accumulate & 1u ? at(c.out[0], to) : 0) + sums[b]);
+      }
+    }
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention(const Signature& s) { return make<Attention>(s, "TTTPIII", "TP"); }
+std::unique_ptr<Kernel> make_attention(const Signature& s) { return make<Attention>(s, "TTTPIIIP", "TP"); }
 std::unique_ptr<Kernel> make_attention_grad(const Signature& s) {
-  return make<AttentionGrad>(s, "TTTTTPPIII", "TTTP");
+  return make<AttentionGrad>(s, "TTTTTPPIIIP", "TTTPP");
+}
+std::unique_ptr<Kernel> make_relative_bias(const Signature& s) { return make_any<RelativeBias>(s, "F", "F"); }
+std::unique_ptr<Kernel> make_relative_bias_grad(const Signature& s) {
+  return make_any<RelativeBiasGrad>(s, "F", "F");
 }
 
 }  // namespace cairn::kernels::reference

@@ -272,8 +272,8 @@ class Variants {
     graph::JointOptions joint = forms_.without_derived_weights(whole);
     const PartUnits units = parts_(joint);
     require(!units.empty() || options_.forced.vocabulary_parts <= 1, Code::kUnsupported,
-            "no weight goes in parts: lookups and the fused loss would have to be all that uses it, on a "
-            "backend that makes the same bits of its parts, and in a vocabulary large enough for two");
+            "no weight goes in parts: only lookups, fused losses or products of experts may use it, on a "
+            "backend that makes the same bits of its parts, and it must have rows enough for two");
     const int64_t given = options_.forced.vocabulary_parts;
     joint.parts = given > 1 ? choose_parts(whole, units, given)
                             : choose_parts(std::bind_front(&Variants::lowered, this), joint, units);

@@ -282,6 +282,18 @@ void Session::make_deferred_updates() const {
   l.fetched_packed_stale = true;
 }
 
+void Session::pack() {
+  Store& l = *store_;
+  LoadedPlan &primary = l.plans[l.primary], &own = mine();
+  const bool in_tier = l.fetched_packed_stale && !primary.plan->fetched_repack.copies.empty();
+  if (!own.packed_stale || l.update_pending || in_tier || l.stopped) return;
+  submit_whole([&] {
+    if (primary.packed_stale) submit(primary, graph::When::kWeightsDirty, {}, kNever);
+    if (&primary != &own) submit(own, graph::When::kWeightsDirty, {}, kNever);
+  });
+  primary.packed_stale = own.packed_stale = false;
+}
+
 RunReport Session::report_since(double began) {
   Store& l = *store_;
   RunReport report;

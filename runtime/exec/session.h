@@ -83,10 +83,15 @@ class Session {
   TensorDesc saved(int32_t value) const;
   void write_saved(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_saved(int32_t value, int64_t offset, void* to, int64_t bytes) const;
-  // From here on a parameter that no update changes, and that lives on the disk tier, is read from a file that has its bytes
-  // as they are stored, from byte `at` on: nothing is copied. What is written to it later ends that. The file must not be
-  // changed while it is read (kIo). False: it does not live there, and is as before.
-  bool borrow(int32_t value, const std::shared_ptr<const InputFile>& file, uint64_t at);
+  // From here on a parameter that no update changes, and that lives on the disk tier, is read from files that have its bytes
+  // as they are stored, in these parts, one after the other: nothing is copied. What is written to it later ends that. The
+  // files must not be changed while they are read (kIo). False: it does not live there, and is as before.
+  struct FilePart {
+    std::shared_ptr<const InputFile> file;
+    uint64_t at;  // in the file
+    int64_t bytes;
+  };
+  bool borrow(int32_t value, std::span<const FilePart> parts);
   // Part of a persistent value.
   void write_at(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const;
@@ -94,6 +99,9 @@ class Session {
   // Parameters were changed in place, at their addresses: packed weights are stale, the next run repacks
   // first.
   void parameters_changed();
+  // Packs stale weights now, and not as the first part of the next run: for who measures that. Weights in a tier, and those
+  // that wait for deferred updates, are left to the run.
+  void pack();
 
   // One micro-batch: forward and backward, and the updates that the plan fused into it, for which the
   // hyper-parameters must have been written. Inputs must have been written. kCancelled: stopped at an instruction

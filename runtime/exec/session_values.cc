@@ -178,7 +178,7 @@ void Session::read_floats(int32_t value, int64_t first, std::span<float> to) con
               });
 }
 
-bool Session::borrow(int32_t value, const std::shared_ptr<const InputFile>& file, uint64_t at) {
+bool Session::borrow(int32_t value, std::span<const FilePart> parts) {
   ready();
   described(value);
   Store& l = *store_;
@@ -191,9 +191,17 @@ bool Session::borrow(int32_t value, const std::shared_ptr<const InputFile>& file
   if (!fixed || l.stopped || place.on_device() || place.tier != Tier::kDisk || place.extents.empty())
     return false;
   device::Block& tier = *l.blocks[static_cast<size_t>(place.tier)];
-  for (const OffloadedPlace::Extent& extent : place.extents)
-    if (!tier.borrow(extent.tier_offset, extent.bytes, file, at + static_cast<uint64_t>(extent.begin)))
-      return false;
+  for (const OffloadedPlace::Extent& extent : place.extents) {
+    int64_t begin = 0;  // of the part
+    for (const FilePart& part : parts) {
+      const int64_t from = std::max(begin, extent.begin);
+      const int64_t to = std::min(begin + part.bytes, extent.begin + extent.bytes);
+      if (from < to && !tier.borrow(extent.tier_offset + from - extent.begin, to - from, part.file,
+                                    part.at + static_cast<uint64_t>(from - begin)))
+        return false;
+      begin += part.bytes;
+    }
+  }
   note_written(l, mine(), value);
   return true;
 }

@@ -116,6 +116,7 @@ void Generator::begin(int64_t sample, std::span<const int32_t> prompt, const Sam
 void Generator::end(int64_t sample) { at(sample).active = false; }
 
 void Generator::read(const Program& of, std::span<const int64_t> counts, bool prompts) {
+  of.session->pack();  // once for all tokens to come
   const double began = now();
   const auto b = static_cast<size_t>(samples_), t = static_cast<size_t>(of.length);
   std::vector<int32_t> tokens(b * t), positions(b * t), position(b), count(b), lengths(b), last(b);

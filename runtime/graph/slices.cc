@@ -1,4 +1,5 @@
-// A weight that lookups and fused losses use, in parts: each of these ops becomes one for every part, in the order of the rows.
+// A weight that lookups and fused losses use, or products of experts, in parts: each of these ops becomes one for every part, in the
+// order of the rows (experts).
 // The host, the optimizer and checkpoints still see one parameter.
 #include <algorithm>
 
@@ -17,7 +18,10 @@ struct Use {
 constexpr Use kUses[] = {{OpCode::k_embedding, 0, -1},
                          {OpCode::k_embedding_grad, -1, 0},
                          {OpCode::k_linear_cross_entropy, 1, -1},
-                         {OpCode::k_linear_cross_entropy_grad, 1, 3}};
+                         {OpCode::k_linear_cross_entropy_grad, 1, 3},
+                         {OpCode::k_grouped_linear, 1, -1},
+                         {OpCode::k_grouped_linear_grad_input, 1, -1},
+                         {OpCode::k_grouped_linear_grad_weight, -1, 0}};
 // Positions of operands and outputs of the two loss ops.
 constexpr size_t kX = 0, kTargets = 2, kWeights = 3, kScale = 5, kDx = 2, kDw = 3;
 constexpr int kClassWeights = 4, kClassWeightsOfGrad = 6;
@@ -74,6 +78,12 @@ class Slicer {
         lookup(op);
       else if (use->code == OpCode::k_embedding_grad)
         lookup_gradient(op);
+      else if (use->code == OpCode::k_grouped_linear)
+        product(op, OpCode::k_grouped_linear_part, 4);
+      else if (use->code == OpCode::k_grouped_linear_grad_input)
+        product(op, use->code, 3);
+      else if (use->code == OpCode::k_grouped_linear_grad_weight)
+        product_gradient(op);
       else
         loss(op, use->code == OpCode::k_linear_cross_entropy_grad);
     }
@@ -139,6 +149,31 @@ class Slicer {
       part.attrs.set("rows", rows(k));
       part.accumulates = op.accumulates;
       part.first_writer = op.first_writer;
+    }
+  }
+
+  // Of experts. before: the operand that has the rows of the parts before.
+  void product(const JointOp& op, OpCode code, size_t before) {
+    int32_t y = -1;
+    for (size_t k = 0; k < firsts_.size(); ++k) {
+      const int32_t z = last(k) ? op.out[0] : value(op, range(k), b_.desc(op.out[0]));
+      std::vector<int32_t> in = op.in;
+      in.resize(before, -1);
+      in[1] = weights_[k];
+      in.push_back(y);
+      add(op, code, range(k), {"transposed"}, std::move(in), {z}).attrs.set("first", firsts_[k]);
+      y = z;
+    }
+  }
+
+  // The first part begins the sums of the biases' gradient, which is in one piece.
+  void product_gradient(const JointOp& op) {
+    for (size_t k = 0; k < firsts_.size(); ++k) {
+      JointOp& part = add(op, op.code, range(k), {"transposed"}, op.in, {gradients_[k], at(op.out, 1)});
+      part.attrs.set("first", firsts_[k]);
+      part.attrs.set("experts", rows(k));
+      part.accumulates = op.accumulates | (k > 0 && at(op.out, 1) >= 0 ? 2u : 0u);
+      part.first_writer = k == 0 ? op.first_writer : op.first_writer & ~2u;
     }
   }
 
@@ -208,7 +243,7 @@ class Slicer {
 }  // namespace
 
 bool slices_by_rows(const JointGraph& joint, const ParameterSlot& slot) {
-  if (slot.fused || joint.values[static_cast<size_t>(slot.value)].desc.shape.rank != 2) return false;
+  if (slot.fused) return false;
   for (const JointValue& value : joint.values)
     if (value.alias_of >= 0 && (value.alias_of == slot.value || value.alias_of == slot.gradient))
       return false;
@@ -222,6 +257,9 @@ bool slices_by_rows(const JointGraph& joint, const ParameterSlot& slot) {
     if (all == 0) continue;
     const Use* const use = use_of(op, slot.value, slot.gradient);
     if (use == nullptr || needs_all_classes(op)) return false;
+    // Parts add to the gradient of a bias one after the other, which they can to a parameter's alone.
+    if (op.code == OpCode::k_grouped_linear_grad_weight && at(op.out, 1) >= 0 && (op.accumulates & 2u) == 0)
+      return false;
     const bool weight = at(op.in, use->weight) == slot.value;
     const bool gradient = slot.gradient >= 0 && at(op.out, use->gradient) == slot.gradient;
     if (all != (weight ? 1 : 0) + (gradient ? 1 : 0)) return false;

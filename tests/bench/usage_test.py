@@ -14,6 +14,7 @@ WRONG = {"bench_irregular": ["dense", "dense/", "dense/x", "dense/0", "dense/1.5
          "bench_kernels": ["--threads=", "--threads=0", "--threads=two", "--repeats=-1"],
          "bench_recompute_vs_offload": ["--threads=0", "--link=fast", "--link=-1", "--link=inf"],
          "bench_products": ["--threads=x", "--repeats=0", "more"],
+         "bench_experts": ["--tokens=0", "--chosen=x", "--threads=0", "more"],
          "bench_optimizer": ["--parameters=f64", "--threads=1e99", "more"],
          "bench_floor": ["fp16"],
          "bench_step_products": ["width", "depth=2", "width=0", "amp=fp16"],

@@ -174,8 +174,10 @@ TEST(Files, Safetensors) {
                  failure, {"names[0]"});
   expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 2, 0}}),
                  CAIRN_STATUS_INVALID_ARGUMENT, failure, {"transposed"});
-  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 1, 1}}),
-                 CAIRN_STATUS_UNSUPPORTED, failure, {"names[0]"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 1, 2}}),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"names[0].stacked"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 0, 1}}),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"layer0.weight", "1 stacked tensors are named"});
   const auto save = [&](const std::string& path, std::vector<cairn_name_t> rows) {
     return cairn_session_export(trainer.session.get(), path.c_str(), rows.data(), rows.size(), failure);
   };

@@ -53,6 +53,37 @@ cairn::Sampling greedy() {
   return sampling;
 }
 
+TEST_F(GeneratorTest, TokensAreDrawnFromLogitsOfOnesOwn) {
+  const std::vector<float> logits = {0.5F, 2, 1};
+  EXPECT_EQ(greedy().draw(logits, {}), 1);
+  cairn::Sampling by = greedy();
+  by.repetition_penalty = 4;
+  EXPECT_EQ(by.draw(logits, {1}), 2);
+  const int32_t seen = 3;
+  const float none = NAN;
+  int32_t token = -5;
+  const auto refused = [&](const float* from, size_t count, cairn_status_t wanted, const char* words) {
+    expect_failure(cairn_sampling_draw(&by, from, count, &seen, count == 3, &token, failure), wanted, failure,
+                   {words});
+  };
+  refused(logits.data(), 3, CAIRN_STATUS_INVALID_ARGUMENT, "0 to 2");
+  refused(logits.data(), 0, CAIRN_STATUS_INVALID_ARGUMENT, "0 logits");
+  refused(nullptr, 1, CAIRN_STATUS_INVALID_ARGUMENT, "logits");
+  refused(&none, 1, CAIRN_STATUS_NON_FINITE, "not finite");
+  by.top_p = 0;
+  refused(logits.data(), 2, CAIRN_STATUS_INVALID_ARGUMENT, "top_p");
+  EXPECT_EQ(token, -5);
+  // A generator draws the same from its own logits.
+  cairn::Sampling drawn;
+  drawn.seed = 7;
+  generator.begin(0, {2, 5, 5}, drawn);
+  std::vector<int32_t> text = {2, 5, 5};
+  for (int i = 0; i < 4; ++i) {
+    text.push_back(generator.next()[0]);
+    EXPECT_EQ(drawn.draw(generator.logits(0), {text.data(), text.size() - 1}), text.back());
+  }
+}
+
 TEST_F(GeneratorTest, SamplesGoOnEachByItself) {
   generator.begin(1, {2, 2, 2, 5, 5}, greedy());
   EXPECT_EQ(generator.next(), (std::vector<int32_t>{-1, 3}));

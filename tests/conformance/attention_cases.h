@@ -16,6 +16,7 @@ struct Mask {
   bool lengths = false, position = false;
   int64_t window = 0;
   double softcap = 0;
+  bool distances = false;
 };
 
 inline Case mask_case(const AttentionSize& s, const Mask& m, bool causal, bool packed, double range = 1) {
@@ -36,6 +37,7 @@ inline Case mask_case(const AttentionSize& s, const Mask& m, bool causal, bool p
   c.in.push_back(m.lengths ? Operand{'I', each, 0, static_cast<double>(keys + 1)} : kNoOperand);
   const auto least = static_cast<double>(std::min<int64_t>(1, keys - s.time));
   c.in.push_back(m.position ? Operand{'I', each, least, static_cast<double>(keys - s.time + 1)} : kNoOperand);
+  if (m.distances) c.in.push_back(P({s.heads, s.time + keys - 1}));
   return c;
 }
 
@@ -51,7 +53,10 @@ inline const Mask kMasks[] = {
     {.sequences = Mask::kSamples, .window = 2},
     {.sinks = true, .sequences = Mask::kMixed, .softcap = 1.5},
     {.lengths = true, .window = 2, .softcap = 2},
-    {.sinks = true, .sequences = Mask::kSamples, .lengths = true, .window = 3, .softcap = 1}};
+    {.sinks = true, .sequences = Mask::kSamples, .lengths = true, .window = 3, .softcap = 1},
+    {.distances = true},
+    {.lengths = true, .softcap = 0.8, .distances = true},
+    {.sinks = true, .sequences = Mask::kMixed, .window = 3, .distances = true}};
 // Of rows that stand elsewhere among keys of another number.
 inline const Mask kPlacedMasks[] = {
     {.position = true},
@@ -67,8 +72,10 @@ inline void add_masks(std::vector<Case>& to) {
     }
   for (const Mask& mask : kPlacedMasks)
     for (const bool causal : {true, false}) to.push_back(mask_case({2, 3, 2, 1, 2, 6}, mask, causal, false));
-  for (const Mask& mask : {Mask{}, Mask{.lengths = true}, Mask{.sinks = true}})
+  for (const Mask& mask : {Mask{}, Mask{.lengths = true}, Mask{.sinks = true}, Mask{.distances = true},
+                           Mask{.lengths = true, .distances = true}})
     to.push_back(mask_case({2, 3, 2, 2, 2, 5}, mask, false, false));
+  to.push_back(mask_case({2, 5, 2, 1, 3, 2}, {.softcap = 1, .distances = true}, false, false));
   to.push_back(mask_case({3, 1, 4, 2, 2, 5}, {.position = true}, true, false));
 }
 
@@ -90,7 +97,8 @@ inline void add_backend_masks(std::vector<Case>& to) {
     to.push_back(mask_case({1, 1, 7, 1, 128, 300}, mask, true, false));
     to.push_back(mask_case({2, 1, 4, 2, 7, 65}, mask, false, false));
   }
-  for (const Mask& mask : {Mask{}, Mask{.sinks = true, .lengths = true}}) {
+  for (const Mask& mask :
+       {Mask{}, Mask{.sinks = true, .lengths = true}, Mask{.lengths = true, .distances = true}}) {
     to.push_back(mask_case({2, 70, 2, 1, 32, 33}, mask, false, false));
     to.push_back(mask_case({2, 1, 2, 1, 40, 90}, mask, false, false));
   }

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/simd/isa.h"
 #include "tests/conformance/backend_cases.h"
+#include "tests/conformance/choices.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/known.h"
 #include "tests/conformance/updates.h"
@@ -273,6 +274,7 @@ inline std::vector<Direct> direct_cases() {
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   add_comparisons(list);
   add_residents(list);
+  add_choices(list);
   add_dequantised(list);
   for (const UpdateKind& kind : update_kinds())
     for (const TensorDesc& x : update_tensors(kind)) list.push_back(update_call(kind, x, false));

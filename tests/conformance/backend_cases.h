@@ -172,6 +172,7 @@ inline std::vector<Case> backend_cases() {
   add_backend_attention(cases);
   add_backend_masks(cases);
   add_backend_elements(cases);
+  add_backend_experts(cases);
   return cases;
 }
 

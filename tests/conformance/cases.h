@@ -21,6 +21,7 @@ struct Operand {
   bool whole = false;  // -1, 0 or 1: sums of products are exact in every type, and many are equal
   bool samples =
       false;  // integers: samples that lie one after the other in the last axis, with `lo` at its end
+  std::vector<int32_t> given = {};  // integers: these
 };
 
 struct Case {
@@ -85,6 +86,7 @@ inline double draw(uint64_t tensor, int64_t element, const Operand& o) {
     made[1] = fourth;
   }
   const double u = block[element % 4] * 0x1p-32;
+  if (!o.given.empty()) return o.given[static_cast<size_t>(element)];
   if (o.samples) {
     const int64_t length = o.shape.back(), at = element % length;
     return at == length - 1 ? o.lo : std::floor(static_cast<double>(at) * o.hi / static_cast<double>(length));
@@ -160,9 +162,11 @@ inline Built build(const Case& c, DType dtype, uint32_t trained, int64_t parts =
   graph::JointOptions options;
   options.optimizer.name = "";
   for (size_t i = 0; parts > 1 && i < built.names.size(); ++i) {
-    if (built.operands[i].shape.size() != 2) continue;
-    const int64_t rows = built.operands[i].shape[0],
-                  unit = aligned ? 16 / std::gcd<int64_t>(16, built.operands[i].shape[1]) : 1;
+    const std::vector<int64_t>& shape = built.operands[i].shape;
+    if (shape.size() < 2) continue;
+    int64_t row = 1;
+    for (size_t axis = 1; axis < shape.size(); ++axis) row *= shape[axis];
+    const int64_t rows = shape[0], unit = aligned ? 16 / std::gcd<int64_t>(16, row) : 1;
     if (rows < parts) continue;
     std::vector<int64_t> firsts = {0};
     for (int64_t k = 1; k < parts; ++k)

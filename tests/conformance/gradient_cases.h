@@ -3,6 +3,7 @@
 #include "runtime/base/glu.h"
 #include "runtime/ops/functions.h"
 #include "tests/conformance/attention_cases.h"
+#include "tests/conformance/experts_cases.h"
 
 namespace cairn::conformance {
 
@@ -78,6 +79,16 @@ inline void add_attention(std::vector<Case>& to) {
   to.push_back({"rope", {T({2, 3, 8})}, with("heads", int64_t{2})});
   to.push_back({"rope", {T({1, 5, 4})}, {{"heads", int64_t{1}}, {"base", 100.0}}});
   to.push_back({"rope", {T({2, 4, 6})}, {{"heads", int64_t{3}}, {"inverse", int64_t{1}}}});
+}
+
+inline void add_relative_bias(std::vector<Case>& to) {
+  for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{5, 5}, {1, 40}, {40, 1}, {13, 70}})
+    for (int64_t bidirectional : {0, 1}) {
+      Attrs attrs{{"queries", queries}, {"keys", keys}, {"bidirectional", bidirectional}};
+      to.push_back({"relative_bias", {P({32, 3})}, attrs});
+      attrs.set("farthest", int64_t{20});
+      to.push_back({"relative_bias", {P({7, 2})}, attrs});
+    }
 }
 
 // Of the attributes that models of several families have beside heads and base.
@@ -237,11 +248,13 @@ inline std::vector<Case> gradient_cases() {
   add_matmuls(cases);
   add_norms(cases);
   add_attention(cases);
+  add_relative_bias(cases);
   add_rope(cases);
   add_masks(cases);
   add_elementwise(cases);
   add_losses(cases);
   add_layout(cases);
+  add_experts(cases);
   cases.push_back({"cast", {T({2, 3})}, word("dtype", "f64")});
   return cases;
 }

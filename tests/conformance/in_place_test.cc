@@ -26,6 +26,9 @@ std::vector<Attrs> attributes(const ops::OpRow& row, DType dtype) {
       return {{{"factor", 0.37}}};
     case k_dropout:
       return {{{"rate", 0.3}, {"rng", int64_t{5}}}};
+    case k_grouped_linear_part:
+    case k_grouped_linear_grad_input:
+      return {{{"first", int64_t{1}}}};
     case k_cast:
       return {{{"dtype", std::string(dtype_name(dtype))}}};
     default:
@@ -44,6 +47,12 @@ std::vector<Shapes> shapes(const ops::OpRow& row, DType dtype, int64_t n) {
     return {{{whole, whole, column, row_of, row_of, whole}, {whole, column, column}}};
   if (row.code == ops::OpCode::k_rmsnorm_grad)
     return {{{whole, whole, column, row_of, whole}, {whole, column}}};
+  // Two of three experts, each of which has a row.
+  const TensorDesc y{dtype, {3, n}, 0}, x{dtype, {3, 8}, 0}, starts{DType::kI32, {4}, 0};
+  if (row.code == ops::OpCode::k_grouped_linear_part)
+    return {{{x, {dtype, {2, n, 8}, 0}, starts, {wide(dtype), {3, n}, 0}, y}, {y}}};
+  if (row.code == ops::OpCode::k_grouped_linear_grad_input)
+    return {{{x, {dtype, {2, 8, n}, 0}, starts, y}, {y}}};
   std::vector<Shapes> list = {{std::vector<TensorDesc>(row.inputs.size(), whole),
                                std::vector<TensorDesc>(row.outputs.size(), whole)}};
   if (row.code != ops::OpCode::k_add && row.code != ops::OpCode::k_mul) return list;
@@ -61,6 +70,8 @@ std::vector<std::vector<char>> run(const kernels::Kernel& kernel, const Shapes& 
     in_buffers.emplace_back(s.in[i].bytes());
     in.push_back({s.in[i], in_buffers[i].data()});
     fill(in[i], 70 + i, {'T', {}, -2, 2});
+    for (int32_t j = 0; s.in[i].dtype == DType::kI32 && j < s.in[i].shape.elements(); ++j)
+      in[i].as<int32_t>()[j] = j;
   }
   for (size_t i = 0; i < s.out.size(); ++i) {
     out_buffers.emplace_back(s.out[i].bytes());

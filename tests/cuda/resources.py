@@ -19,7 +19,8 @@ KERNELS = ROOT / "kernels/cuda"
 # Most registers of a thread, by file below kernels/cuda: the first row that matches counts. 255 is the hardware's end;
 # kernels that fill it say so in their launch bounds. Spills and stack frames: none, anywhere but in attention under a mask, whose
 # kernels (the template's last flag) hold what each of their rows sees.
-REGISTERS = [("attention/mma*", 255), ("attention/*", 168), ("norms_grad", 128), ("softmax*", 96), ("*", 80)]
+REGISTERS = [("attention/mma*", 255), ("attention/*", 168), ("experts/grouped_mma", 128), ("norms_grad", 128),
+             ("softmax*", 96), ("*", 80)]
 STATIC_SHARED = 48 * 1024
 MASKED, MASKED_BYTES = re.compile(r"attention_cu|mma(_grad)?_cu"), 256
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for")

@@ -22,6 +22,7 @@ struct Given {
   Attrs attrs;
   std::vector<float> sinks;
   std::vector<int32_t> sequences, lengths, position;
+  bool distances = false;
 };
 
 // Attention and its gradient on operands of one's own.
@@ -41,6 +42,9 @@ class Problem {
     add_numbers(DType::kI32, given_.sequences, {kBatch, given.rows});
     add_numbers(DType::kI32, given_.lengths, {kBatch});
     add_numbers(DType::kI32, given_.position, {kBatch});
+    const int64_t apart = given.rows + given.keys - 1;
+    for (int64_t i = 0; given.distances && i < kHeads * apart; ++i) distances_.push_back(normal(generator));
+    add_numbers(DType::kF32, distances_, {kHeads, apart});
   }
   void set(int64_t which, int64_t i, float v) {
     const Tensor& t = in[static_cast<size_t>(which)];
@@ -71,7 +75,7 @@ class Problem {
     if (!gradients) return bytes;
     std::vector<std::vector<std::byte>> space;
     std::vector<Tensor> out;
-    for (size_t which : {1, 2, 3, 6}) {
+    for (size_t which : {1, 2, 3, 6, 10}) {
       space.emplace_back(static_cast<size_t>(in[which].desc.bytes()));
       out.push_back({in[which].desc, in[which].data == nullptr ? nullptr : space.back().data()});
     }
@@ -88,7 +92,7 @@ class Problem {
     }
     return true;
   }
-  std::vector<Tensor> in;  // of the gradient: dy q k v y lse sinks sequences lengths position
+  std::vector<Tensor> in;  // of the gradient: dy q k v y lse sinks sequences lengths position distances
 
  private:
   void add(const TensorDesc& d) {
@@ -117,6 +121,7 @@ class Problem {
 
   DType type_;
   Given given_;
+  std::vector<float> distances_;
   std::deque<std::vector<std::byte>> storage_;
 };
 
@@ -131,6 +136,7 @@ TEST(Attention, BitsDoNotDependOnThreads) {
   const Attrs window{{"window", int64_t{50}}, {"softcap", 3.0}};
   const Given given[] = {{150, 150, window, {0.5, -1, 2, 0}, samples(150, 3), {150, 97}, {}},
                          {40, 200, {}, {}, {}, {}, {13, 160}},
+                         {150, 90, {{"causal", int64_t{0}}}, {0.5, -1, 2, 0}, {}, {90, 41}, {}, true},
                          {1, 1500, {}, {0.5, -1, 2, 0}, {}, {1400, 1500}, {700, 1499}}};
   for (const Given& g : given)
     for (const DType type : {DType::kF32, DType::kBF16}) {

@@ -598,7 +598,7 @@ typedef struct cairn_name {
  const char* ours;
  const char* theirs;
  uint32_t transposed;
- uint32_t reserved;
+ uint32_t stacked;
 } cairn_name_t;
  cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
  const cairn_name_t* names, size_t name_count,
@@ -688,6 +688,9 @@ typedef struct cairn_sampling {
  uint32_t top_k;
  uint32_t reserved;
 } cairn_sampling_t;
+ cairn_status_t cairn_sampling_draw(const cairn_sampling_t* sampling, const float* logits,
+ size_t count, const int32_t* seen, size_t seen_count,
+ int32_t* out_token, cairn_error_t* error);
  cairn_status_t cairn_generator_create(cairn_session_t* const* sessions, size_t count,
  uint32_t vocabulary,
  cairn_generator_t** out_generator,

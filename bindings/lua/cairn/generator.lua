@@ -10,6 +10,26 @@ local SAMPLING = { repetition_penalty = "repetition_penalty", temperature = "tem
                    min_p = "min_p", seed = "seed", top_k = "top_k" }
 local DEFAULTS = { repetition_penalty = 1, temperature = 1, top_p = 1 }
 
+local function sampling_of(sampling)
+  local given = {}
+  for key, value in pairs(DEFAULTS) do given[key] = value end
+  for key, value in pairs(sampling or {}) do given[key] = value end
+  return core.options("cairn_sampling_t", given, SAMPLING, 3)
+end
+
+local token = ffi.new("int32_t[1]")
+
+-- A token from logits (an array from 1, or count of them as a float[]), as a generator draws it. seen: the text so far,
+-- an array; sampling: as of begin. Returns the token, which counts from 0, or nil, err.
+local function draw(logits, seen, sampling, count)
+  local struct = sampling_of(sampling)
+  local array = ffi.new("int32_t[?]", math.max(#seen, 1), seen)
+  if type(logits) == "table" then logits, count = ffi.new("float[?]", math.max(#logits, 1), logits), #logits end
+  local status = C.cairn_sampling_draw(struct, logits, count, array, #seen, token, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return token[0]
+end
+
 -- sessions: a list of sessions on one store: the program of one token, and those that read prompts. vocabulary: tokens
 -- to draw from, where there are more logits. Returns the generator, or nil, err.
 function Generator.new(sessions, vocabulary)
@@ -28,10 +48,7 @@ end
 -- Sample number `sample`, from 0, begins with this array of tokens. sampling: {temperature, top_k, top_p, min_p,
 -- repetition_penalty, seed}; nil: the numbers that change nothing. Returns true, or nil, err.
 function Generator:begin(sample, prompt, sampling)
-  local given = {}
-  for key, value in pairs(DEFAULTS) do given[key] = value end
-  for key, value in pairs(sampling or {}) do given[key] = value end
-  local struct = core.options("cairn_sampling_t", given, SAMPLING, 2)
+  local struct = sampling_of(sampling)
   local array = ffi.new("int32_t[?]", math.max(#prompt, 1), prompt)
   return core.done(C.cairn_generator_begin(self:raw(), sample, array, #prompt, struct, core.raw_error))
 end
@@ -70,4 +87,4 @@ function Generator:info()
            prefill_seconds = info.prefill_seconds, decode_seconds = info.decode_seconds }
 end
 
-return { Generator = Generator }
+return { Generator = Generator, draw = draw }

@@ -133,12 +133,14 @@ function Session:digest()
   return ffi.string(hex)
 end
 
--- Rows {ours, theirs, transposed} (named or by position) as the C array, with what must stay alive.
+-- Rows {ours, theirs, transposed, stacked} (named or by position) as the C array, with what must stay alive. stacked: a
+-- row for each element of the first dimension of ours, in their order.
 local function name_rows(rows)
   local array = ffi.new("cairn_name_t[?]", math.max(#(rows or {}), 1))
   for i, row in ipairs(rows or {}) do
     array[i - 1].ours, array[i - 1].theirs = row.ours or row[1], row.theirs or row[2]
     array[i - 1].transposed = (row.transposed or row[3]) and 1 or 0
+    array[i - 1].stacked = (row.stacked or row[4]) and 1 or 0
   end
   return array, #(rows or {})
 end

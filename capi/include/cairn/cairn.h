@@ -1032,12 +1032,13 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_restore(cairn_stepper_t* 
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_load(cairn_session_t* session,
                                                             const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
 
-/* Another name for a parameter in a safetensors file; transposed 1: stored as [in, out]. Frozen layout. */
+/* Another name for a parameter in a safetensors file; transposed 1: stored as [in, out]. Frozen layout. stacked 1: `theirs` is
+ * one element of the first dimension of `ours`, as one expert's matrix; there is a row for each of them, in their order. */
 typedef struct cairn_name {
   const char* ours;
   const char* theirs;
   uint32_t transposed;
-  uint32_t reserved;
+  uint32_t stacked;
 } cairn_name_t;
 /* All parameters to and from safetensors; parameters without a row keep their names. An import reads a file, or the directory
  * of a model: model.safetensors, or model.safetensors.index.json and the files that its weight_map names. It converts F16,
@@ -1181,6 +1182,14 @@ typedef struct cairn_sampling {
   uint32_t reserved;
 } cairn_sampling_t;
 #define CAIRN_SAMPLING_INIT {sizeof(cairn_sampling_t), 1.0, 1.0, 1.0, 0.0, 0, 0, 0}
+
+/* Draws a token from logits[count] that the caller has: as generators do, which is a pure function of the arguments. seen:
+ * the tokens of the text so far, to which the penalty applies; the draw's random number is of the seed and seen_count.
+ * sampling may be NULL. INVALID_ARGUMENT also means: a token of seen is outside of 0 to count - 1. errors: NON_FINITE (a
+ * logit is no number, or all are -infinity). threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_sampling_draw(const cairn_sampling_t* sampling, const float* logits,
+                                                             size_t count, const int32_t* seen, size_t seen_count,
+                                                             int32_t* out_token, cairn_error_t* error);
 
 /* Texts, several at once, whose keys and values are kept in caches. sessions: of one store (cairn_session_create_set),
  * which the generator keeps: a program of one token of each sample, and any number of longer ones that read prompts. A

@@ -23,7 +23,7 @@ struct AttentionShape {
   DType type;            // of q, k, v, y
   float scale, softcap;  // softcap 0: there is none
   int64_t window;        // as large as any distance where there is none
-  size_t sinks;          // the operand; sequences, lengths and position follow it
+  size_t sinks;          // the operand; sequences, lengths, position and distances follow it
 
   int64_t group() const { return heads / kv_heads; }
   // The most keys that so many rows see.
@@ -38,6 +38,9 @@ struct AttentionShape {
     return (b * keys + t) * kv_ld + (packed ? heads + kv_heads + g : g) * dim;
   }
   int64_t y_at(int64_t b, int64_t h, int64_t t) const { return (b * length + t) * y_ld + h * dim; }
+  int64_t distances() const { return length + keys - 1; }
+  // From the start of all heads' distances to that of row t and key s.
+  int64_t distance_at(int64_t h, int64_t t, int64_t s) const { return h * distances() + s - t + length - 1; }
   int64_t lse_at(int64_t b, int64_t h, int64_t t) const { return (b * heads + h) * length + t; }
 };
 
@@ -53,8 +56,10 @@ struct ScoreRow {
   float scale, softcap;
   const int32_t* ids;  // nullptr: it sees all in `seen`
   int32_t own;
-  const float* sink;  // one more score; nullptr: there is none
-  DType type;         // of what is made of the products
+  const float* sink;             // one more score; nullptr: there is none
+  DType type;                    // of what is made of the products
+  const float* added = nullptr;  // to the scaled product of each key, by its distance; nullptr: nothing
+  float* added_sums = nullptr;   // what the gradients of these are summed in; nullptr: nobody asks for them
 };
 
 // What the rows of one call see.
@@ -71,7 +76,7 @@ class AttentionMask {
 
  private:
   const AttentionShape& a_;
-  const float* sinks_;
+  const float *sinks_, *distances_;
   const int32_t *sequences_, *lengths_, *position_;
 };
 
@@ -98,5 +103,23 @@ class SinkSums {
   const float* sinks_;  // nullptr: nobody asks for a gradient
   double* sums_;
 };
+
+// Sums of the gradients of distances, of each head of each sequence, in the order of the rows.
+class DistanceSums {
+ public:
+  static int64_t bytes(const AttentionShape& a) { return a.batch * a.heads * a.distances() * 4; }
+  DistanceSums(const AttentionShape& a, const Call& call, void* space);
+  // Lets a row of the mask's, whose products are of the keys from `first` on, add to them.
+  ScoreRow of(ScoreRow row, int64_t b, int64_t h, int64_t t, int64_t first) const;
+  void store() const;  // after all rows
+
+ private:
+  const AttentionShape& a_;
+  const Call& call_;
+  float* sums_;  // nullptr: nobody asks for a gradient
+};
+
+// Workspace of both sums, after the threads' shares.
+int64_t sums_bytes(const AttentionShape& a, const Signature& s);
 
 }  // namespace cairn::kernels::cpu

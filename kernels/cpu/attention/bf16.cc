@@ -143,7 +143,10 @@ std::unique_ptr<Kernel> make_attention_grad_bf16(const Signature& s) {
         const bf16 *q = operand(call, a, 1, 0), *k = operand(call, a, 1, 1), *v = operand(call, a, 1, 2);
         const bf16 *dy = input<const bf16>(call, 0), *y = input<const bf16>(call, 4);
         const AttentionMask mask(a, call);
-        SinkSums sinks(a, mask, call, static_cast<char*>(call.workspace) + share * threads);
+        auto* sums_space = static_cast<char*>(call.workspace) + share * threads;
+        SinkSums sinks(a, mask, call, sums_space);
+        const DistanceSums distances(a, call,
+                                     sums_space + (mask.sinks() == nullptr ? 0 : SinkSums::bytes(a)));
         const float* lse = input<const float>(call, 5);
         bf16* dq = output<bf16>(call, 0);
         bf16* to_k = a.packed ? dq : output<bf16>(call, 1);
@@ -183,8 +186,10 @@ std::unique_ptr<Kernel> make_attention_grad_bf16(const Signature& s) {
                   const float delta = dot(DType::kBF16, dy_t + r * a.y_ld, y_t + r * a.y_ld, dim),
                               row_lse = lse[a.lse_at(b, h, t + r)];
                   sinks.add(b, h, row_lse, delta);
-                  score_grad_row(mask.scores(b, h, t + r, all.begin + block.first, block.steps, DType::kBF16),
-                                 sc + r * ld, dp + r * ld, row_lse, delta, p + r * ld, ds + r * ld);
+                  const int64_t first = all.begin + block.first;
+                  const ScoreRow row = mask.scores(b, h, t + r, first, block.steps, DType::kBF16);
+                  score_grad_row(distances.of(row, b, h, t + r, first), sc + r * ld, dp + r * ld, row_lse,
+                                 delta, p + r * ld, ds + r * ld);
                 }
                 if (dq != nullptr) {
                   const LinearEpilogue store(Activation::kNone, nullptr, dq + a.q_at(b, h, t), nullptr,
@@ -214,8 +219,9 @@ std::unique_ptr<Kernel> make_attention_grad_bf16(const Signature& s) {
           }
         });
         sinks.store();
+        distances.store();
       },
-      share * s.threads + (s.has_in(a.sinks) ? SinkSums::bytes(a) : 0));
+      share * s.threads + sums_bytes(a, s));
 }
 
 }  // namespace cairn::kernels::cpu

@@ -191,7 +191,7 @@ float put_together(const AttentionShape& a, const KeyRange& chunks, const float*
 
 std::unique_ptr<Kernel> make_attention_decode(const Signature& s) {
   const auto shape = attention_shape(s, 0);
-  if (!shape || shape->length != 1 || shape->keys == 1) return nullptr;
+  if (!shape || shape->length != 1 || shape->keys == 1 || s.has_in(7)) return nullptr;
   const AttentionShape a = *shape;
   const Buffers at(a, s.threads);
   return make_kernel(

@@ -162,7 +162,10 @@ std::unique_ptr<Kernel> make_attention_grad_f32(const Signature& s) {
       [=](const Call& call) {
         const Pointers from = pointers(call, a, 1);
         const AttentionMask mask(a, call);
-        SinkSums sinks(a, mask, call, static_cast<char*>(call.workspace) + share * threads);
+        auto* sums_space = static_cast<char*>(call.workspace) + share * threads;
+        SinkSums sinks(a, mask, call, sums_space);
+        const DistanceSums distances(a, call,
+                                     sums_space + (mask.sinks() == nullptr ? 0 : SinkSums::bytes(a)));
         const float* lse = input<const float>(call, 5);
         void* to_q = data_of(call.out, 0);
         void* to_k = a.packed ? to_q : data_of(call.out, 1);
@@ -200,8 +203,9 @@ std::unique_ptr<Kernel> make_attention_grad_f32(const Signature& s) {
                   const float delta = dot(DType::kF32, do_t + r * dim, y + (t + r) * dim, dim),
                               row_lse = lse[a.lse_at(b, h, t + r)];
                   sinks.add(b, h, row_lse, delta);
-                  score_grad_row(mask.scores(b, h, t + r, all.begin + first, block.keys, DType::kF32), p, ds,
-                                 row_lse, delta, p, ds);
+                  const ScoreRow row = mask.scores(b, h, t + r, all.begin + first, block.keys, DType::kF32);
+                  score_grad_row(distances.of(row, b, h, t + r, all.begin + first), p, ds, row_lse, delta, p,
+                                 ds);
                 }
                 float *own_k = dk + (all.begin + first) * dim, *own_v = dv + (all.begin + first) * dim;
                 small_gemm(
@@ -216,8 +220,9 @@ std::unique_ptr<Kernel> make_attention_grad_f32(const Signature& s) {
           }
         });
         sinks.store();
+        distances.store();
       },
-      share * s.threads + (s.has_in(a.sinks) ? SinkSums::bytes(a) : 0));
+      share * s.threads + sums_bytes(a, s));
 }
 
 }  // namespace cairn::kernels::cpu

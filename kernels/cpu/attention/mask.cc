@@ -26,7 +26,8 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) 
   for (size_t i = 0; i < std::min(s.in.size(), a.sinks); ++i)
     if (s.has_in(i) && s.in[i].dtype != type && !(first == 1 && i == 5 && plain_f32(s.in[i])))
       return std::nullopt;
-  if (s.has_in(a.sinks) && !plain_f32(s.in[a.sinks])) return std::nullopt;
+  for (const size_t i : {a.sinks, a.sinks + 4})
+    if (s.has_in(i) && !plain_f32(s.in[i])) return std::nullopt;
   const Shape& q = s.in[first].shape;
   a.packed = !s.has_in(first + 1);
   a.heads = s.attrs->integer("heads");
@@ -50,6 +51,7 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) 
 AttentionMask::AttentionMask(const AttentionShape& a, const Call& call)
     : a_(a),
       sinks_(input<const float>(call, a.sinks)),
+      distances_(input<const float>(call, a.sinks + 4)),
       sequences_(input<const int32_t>(call, a.sinks + 1)),
       lengths_(input<const int32_t>(call, a.sinks + 2)),
       position_(input<const int32_t>(call, a.sinks + 3)) {}
@@ -94,6 +96,7 @@ ScoreRow AttentionMask::scores(int64_t b, int64_t h, int64_t t, int64_t first, i
                   0,
                   sinks_ == nullptr ? nullptr : sinks_ + h,
                   type};
+  if (distances_ != nullptr) scores.added = distances_ + a_.distance_at(h, t, first);
   if (sequences_ != nullptr) {
     scores.ids = sequences_ + b * a_.length + first;
     scores.own = sequences_[b * a_.length + t];
@@ -123,6 +126,31 @@ void SinkSums::store() const {
     for (int64_t b = 0; b < a_.batch; ++b) sum += sums_[b * a_.heads + h];
     to[h] = accumulates(call_, 3) ? to[h] + static_cast<float>(sum) : static_cast<float>(sum);
   }
+}
+
+DistanceSums::DistanceSums(const AttentionShape& a, const Call& call, void* space)
+    : a_(a), call_(call), sums_(data_of(call.out, 4) == nullptr ? nullptr : static_cast<float*>(space)) {
+  if (sums_ != nullptr) std::fill_n(sums_, a.batch * a.heads * a.distances(), 0.0f);
+}
+
+ScoreRow DistanceSums::of(ScoreRow row, int64_t b, int64_t h, int64_t t, int64_t first) const {
+  if (sums_ != nullptr) row.added_sums = sums_ + a_.distance_at(b * a_.heads + h, t, first);
+  return row;
+}
+
+void DistanceSums::store() const {
+  if (sums_ == nullptr) return;
+  float* to = output<float>(call_, 4);
+  const int64_t count = a_.heads * a_.distances();
+  for (int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (int64_t b = 0; b < a_.batch; ++b) sum += static_cast<double>(sums_[b * count + i]);
+    to[i] = accumulates(call_, 4) ? to[i] + static_cast<float>(sum) : static_cast<float>(sum);
+  }
+}
+
+int64_t sums_bytes(const AttentionShape& a, const Signature& s) {
+  return (s.has_in(a.sinks) ? SinkSums::bytes(a) : 0) + (s.has_out(4) ? DistanceSums::bytes(a) : 0);
 }
 
 }  // namespace cairn::kernels::cpu

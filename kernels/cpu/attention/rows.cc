@@ -45,11 +45,13 @@ int64_t seen_of(const ScoreRow& row) {
 
 // Scores of products, -infinity where they are not seen. Returns how many are.
 int64_t bend(const ScoreRow& row, float* s) {
+  const float share = row.softcap > 0 ? 1 / row.softcap : 1;
   const V factor = set(row.softcap > 0 ? row.scale / row.softcap : row.scale), cap = set(row.softcap),
           nothing = set(-std::numeric_limits<float>::infinity());
   int64_t count = row.ids == nullptr ? row.seen.size() : 0;
   for_each_vector(row.seen.begin, row.seen.end, [&](auto t, int64_t i) {
     V score = hn::Mul(get(t, s + i), factor);
+    if (row.added != nullptr) score = hn::MulAdd(get(t, row.added + i), set(share), score);
     if (row.softcap > 0) score = hn::Mul(tanh(score), cap);
     if (row.ids != nullptr) {
       const auto seen = sees(t, row, i);
@@ -64,7 +66,7 @@ int64_t bend(const ScoreRow& row, float* s) {
 template <class T>
 float score_row_typed(const ScoreRow& row, float* s, T* p) {
   const int64_t begin = row.seen.begin, end = row.seen.end;
-  const bool bent = row.softcap > 0 || row.ids != nullptr;
+  const bool bent = row.softcap > 0 || row.ids != nullptr || row.added != nullptr;
   if (row.seen.empty() || (bent && bend(row, s) == 0)) {
     clear(p, 0, row.n);
     return -std::numeric_limits<float>::infinity();
@@ -104,15 +106,17 @@ float score_row_dispatch(const ScoreRow& row, float* s, void* p) {
                     [&](auto zero) { return score_row_typed(row, s, static_cast<decltype(zero)*>(p)); });
 }
 
-// With a softcap or ids.
+// With a softcap, ids, or what is added by distance.
 template <class T>
 void bent_grad_typed(const ScoreRow& row, const float* s, const float* dp, float lse, float delta,
                      bool constant, T* p, T* ds) {
   const bool caps = row.softcap > 0;
   const V factor = set(caps ? row.scale / row.softcap : row.scale), cap = set(row.softcap), shift = set(lse),
-          center = set(delta), outer = set(constant ? 0.0f : row.scale);
+          center = set(delta), outer = set(constant ? 0.0f : row.scale),
+          share = set(caps ? 1 / row.softcap : 1), unscaled = set(1 / row.scale);
   for_each_vector(row.seen.begin, row.seen.end, [&](auto t, int64_t i) {
     V score = hn::Mul(get(t, s + i), factor), slope = outer;
+    if (row.added != nullptr) score = hn::MulAdd(get(t, row.added + i), share, score);
     if (caps) {
       const V bent = tanh(score);
       slope = hn::Mul(outer, hn::NegMulAdd(bent, bent, set(1.0f)));
@@ -125,6 +129,8 @@ void bent_grad_typed(const ScoreRow& row, const float* s, const float* dp, float
       prob = hn::IfThenElseZero(seen, prob);
       derivative = hn::IfThenElseZero(seen, derivative);
     }
+    if (row.added_sums != nullptr)
+      put(t, hn::MulAdd(derivative, unscaled, get(t, row.added_sums + i)), row.added_sums + i);
     put(t, prob, p + i);
     put(t, derivative, ds + i);
   });
@@ -141,7 +147,7 @@ void score_grad_typed(const ScoreRow& row, const float* s, const float* dp, floa
   }
   // A softmax of one element is constant; rounding in delta must not give it a gradient.
   const bool constant = row.sink == nullptr && (row.ids != nullptr || end - begin == 1) && seen_of(row) == 1;
-  if (row.softcap > 0 || row.ids != nullptr) {
+  if (row.softcap > 0 || row.ids != nullptr || row.added != nullptr) {
     bent_grad_typed(row, s, dp, lse, delta, constant, p, ds);
   } else if (constant) {
     clear(ds, begin, end);

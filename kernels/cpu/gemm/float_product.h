@@ -9,11 +9,16 @@
 
 namespace cairn::kernels::cpu {
 
+// Whether there are tiles, and they save more than splitting costs.
+inline bool worth_splitting(const ProductShape& s) {
+  constexpr int64_t kMin = 256, kMinDepth = 128;
+  return has_amx() && s.m >= kMin && s.n >= kMin && s.k >= kMinDepth;
+}
+
 class FloatProduct {
  public:
   FloatProduct(const ProductShape& s, int threads) {
-    constexpr int64_t kMin = 256, kMinDepth = 128;  // below, splitting costs more than the tiles save
-    if (has_amx() && s.m >= kMin && s.n >= kMin && s.k >= kMinDepth)
+    if (worth_splitting(s))
       split_.emplace(s, threads);
     else
       plain_.emplace(s, threads);

@@ -4,7 +4,7 @@
 // again.
 #include <cmath>
 
-#include "kernels/cuda/attention/mask.h"
+#include "kernels/cuda/attention/distances.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
@@ -175,7 +175,7 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(Atte
         const bool seen_here = visible<kMasked>(a, sight, at.first + own_row() + i, key + own_column() + j);
         if constexpr (kMasked) {
           float slope;
-          if (a.softcap > 0) s[i][j] = capped(a, s[i][j] * a.scale, slope) / a.scale;
+          s[i][j] = bent(a, mask, at.h, at.first + own_row() + i, key + own_column() + j, s[i][j], slope);
         }
         if (!seen_here) s[i][j] = -INFINITY;
         most = fmaxf(most, s[i][j]);
@@ -210,12 +210,23 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(Atte
   store_rows<kSlices>(out, inverse, y + a.y_at(at.b, at.h, at.first), a.y_ld, rows, column, a.dim);
 }
 
-// s = p = exp(scale s - lse), dp = ds = p (dp - delta), for 64 queries and 64 keys; `lse` and `delta` of the
-// head.
+// diagonals[key + column - row + 63] += a turned tile's numbers of rows and columns so far apart, a thread for each.
+__device__ __forceinline__ void add_diagonals(const float4* tile, float* diagonals, int key, int count) {
+  const auto* numbers = reinterpret_cast<const float*>(tile);
+  const int own = static_cast<int>(threadIdx.x), apart = own - (kTile - 1);
+  if (own >= 2 * kTile - 1 || key + own >= count) return;
+  float sum = 0;
+  for (int row = apart < 0 ? -apart : 0; row < kTile && row + apart < kTile; ++row)
+    sum += numbers[4 * slot<true>(row + apart, row) + row % 4];
+  diagonals[key + own] += sum;
+}
+
+// s = p = exp(scale s - lse), dp = ds = p (dp - delta), for 64 queries and 64 keys of head h.
 template <bool kMasked>
-__device__ __forceinline__ void score_gradients(const AttentionShape& a, const Sight& sight, bool sinks,
-                                                int query, int key, const float* lse, const float* delta,
-                                                float (&s)[4][4], float (&dp)[4][4]) {
+__device__ __forceinline__ void score_gradients(const AttentionShape& a, const Sight& sight,
+                                                const AttentionMask& mask, int h, int query, int key,
+                                                const float* lse, const float* delta, float (&s)[4][4],
+                                                float (&dp)[4][4]) {
   for (int i = 0; i < 4; ++i) {
     const int row = query + own_row() + i;
     const float row_lse = row < a.length ? lse[row] : 0, row_delta = row < a.length ? delta[row] : 0;
@@ -223,14 +234,14 @@ __device__ __forceinline__ void score_gradients(const AttentionShape& a, const S
     bool constant = a.length == 1 || (a.causal && row == 0);
     if constexpr (kMasked) {
       const Run run = sight.keys(a, row);
-      constant = !sinks && run.end - run.begin == 1;
+      constant = mask.sinks == nullptr && run.end - run.begin == 1;
     }
     for (int j = 0; j < 4; ++j) {
       const bool seen = visible<kMasked>(a, sight, row, key + own_column() + j);
       float score = s[i][j] * a.scale;
       if constexpr (kMasked) {
         float slope = 1;
-        score = capped(a, score, slope);
+        score = capped(a, score + added(a, mask, h, row, key + own_column() + j), slope);
         s[i][j] = seen ? expf(score - row_lse) : 0;
         dp[i][j] = seen && !constant ? s[i][j] * (dp[i][j] - row_delta) * slope : 0;
       } else {
@@ -264,8 +275,7 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void grad_keys(
       float s[4][4], dp[4][4];
       dot_rows(s, own_q, a.q_ld, rows, k + own, a.kv_ld, keys, a.dim, stage);
       dot_rows(dp, own_dy, a.y_ld, rows, v + own, a.kv_ld, keys, a.dim, stage);
-      score_gradients<kMasked>(a, sight, mask.sinks != nullptr, query, at.first, lse + numbers,
-                               delta + numbers, s, dp);
+      score_gradients<kMasked>(a, sight, mask, h, query, at.first, lse + numbers, delta + numbers, s, dp);
       put(s, p);
       put(dp, ds);
       add_product<kSlices, false>(sum_v, p, own_dy, a.y_ld, rows, column, a.dim, stage);
@@ -281,7 +291,7 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void grad_keys(
 template <class T, int kSlices, bool kMasked>
 __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void grad_queries(
     AttentionShape a, AttentionMask mask, const T* dy, const T* q, const T* k, const T* v, const float* lse,
-    const float* delta, int64_t padded, T* dq, int slices) {
+    const float* delta, int64_t padded, T* dq, float* diagonals, int slices) {
   CAIRN_SHARED float4 stage[kSlots];
   CAIRN_SHARED float4 ds[kSlots];
   const Place at(a.length, a.heads, slices, a.causal);
@@ -292,6 +302,9 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void grad_queries(
   const int64_t numbers = (static_cast<int64_t>(at.b) * a.heads + at.h) * padded;
   const int64_t own = a.q_at(at.b, at.h, at.first);
   dy += a.y_at(at.b, at.h, at.first);
+  diagonals = kMasked && at.column == 0 ? own_diagonals(a, kTile, at.b, at.h, at.first,
+                                                        static_cast<int>(threadIdx.x), kThreads, diagonals)
+                                        : nullptr;
   float sum[kSlices][4][4] = {};
   for (int key = run.begin; key < seen; key += kTile) {
     const int64_t to_key = a.kv_at(at.b, g, key);
@@ -299,13 +312,16 @@ __global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void grad_queries(
     float s[4][4], dp[4][4];
     dot_rows(s, q + own, a.q_ld, rows, k + to_key, a.kv_ld, keys, a.dim, stage);
     dot_rows(dp, dy, a.y_ld, rows, v + to_key, a.kv_ld, keys, a.dim, stage);
-    score_gradients<kMasked>(a, sight, mask.sinks != nullptr, at.first, key, lse + numbers, delta + numbers,
-                             s, dp);
+    score_gradients<kMasked>(a, sight, mask, at.h, at.first, key, lse + numbers, delta + numbers, s, dp);
     put_turned(dp, ds);
+    if (kMasked && diagonals != nullptr) {
+      __syncthreads();
+      add_diagonals(ds, diagonals, key, a.keys + kTile - 1);
+    }
     add_product<kSlices, true>(sum, ds, k + to_key, a.kv_ld, keys, column, a.dim, stage);
   }
   const float scale[4] = {a.scale, a.scale, a.scale, a.scale};
-  store_rows<kSlices>(sum, scale, dq + own, a.q_ld, rows, column, a.dim);
+  if (dq != nullptr) store_rows<kSlices>(sum, scale, dq + own, a.q_ld, rows, column, a.dim);
 }
 
 // `body` with the columns that one block makes, in slices of 64, as a constant; and how many blocks share a
@@ -369,12 +385,14 @@ std::unique_ptr<Kernel> make_attention_grad(const Signature& s) {
             if (out.k != nullptr || out.v != nullptr)
               launch(stream, keys_kernel, of_keys, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
                      rows.padded, out.k, out.v, slices);
-            if (out.q != nullptr)
+            float* const diagonals = diagonals_of(a, call);
+            if (out.q != nullptr || diagonals != nullptr)
               launch(stream, queries_kernel, of_queries, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
-                     rows.padded, out.q, slices);
+                     rows.padded, out.q, diagonals, slices);
             launch_sink_gradient(stream, a, mask, rows, false, call);
+            launch_distance_gradient(stream, a, kTile, diagonals, call);
           },
-          RowNumbers::bytes(a) + mask_bytes(a));
+          RowNumbers::bytes(a) + mask_bytes(a) + (s.has_out(4) ? diagonal_bytes(a, kTile) : 0));
     });
   });
 }

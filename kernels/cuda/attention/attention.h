@@ -15,7 +15,8 @@ struct AttentionShape : AttentionSizes {
   int window;     // as large as any distance where there is none
   float softcap;  // 0: there is none
   bool masked;    // there is more to say of what rows see than `causal` does
-  int sinks;      // the operand; sequences, lengths and position follow it
+  bool added;     // there are distances, what is added to scores by them
+  int sinks;      // the operand; sequences, lengths, position and distances follow it
 
   __host__ __device__ int group() const { return heads / kv_heads; }
   __host__ __device__ int64_t q_at(int b, int h, int t) const {

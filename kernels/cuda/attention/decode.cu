@@ -96,7 +96,7 @@ __global__ __launch_bounds__(kThreads) void put_together(AttentionShape a, Atten
 
 std::unique_ptr<Kernel> make_attention_decode(const Signature& s) {
   const auto shape = attention_shape(s, 0);
-  if (!shape || shape->length != 1 || shape->keys == 1) return nullptr;
+  if (!shape || shape->length != 1 || shape->keys == 1 || shape->added) return nullptr;
   const AttentionShape a = *shape;
   const int count = (a.keys - 1) / kChunk + 1;
   const int64_t rows = int64_t{a.batch} * a.heads,

@@ -108,6 +108,7 @@ int64_t mask_bytes(const AttentionShape& a) {
 AttentionMask mask_operands(const AttentionShape& a, const Call& call) {
   const auto first = static_cast<size_t>(a.sinks);
   return {.sinks = input<const float>(call, first),
+          .distances = input<const float>(call, first + 4),
           .sequences = input<const int>(call, first + 1),
           .lengths = input<const int>(call, first + 2),
           .position = input<const int>(call, first + 3)};

@@ -9,7 +9,7 @@ namespace cairn::kernels::cuda {
 // these see, and for as many keys, the rows that see them, as [begin, end).
 inline constexpr int kMaskRows = 64;
 struct AttentionMask {
-  const float* sinks = nullptr;
+  const float *sinks = nullptr, *distances = nullptr;
   const int *sequences = nullptr, *lengths = nullptr, *position = nullptr;
   const int *keys_of_rows = nullptr, *rows_of_keys = nullptr;
 };
@@ -74,6 +74,20 @@ __device__ __forceinline__ float capped(const AttentionShape& a, float score, fl
   const float bent = tanhf(score / a.softcap);
   slope = 1 - bent * bent;
   return a.softcap * bent;
+}
+
+// What is added to the scaled product of a row and a key of a head.
+__device__ __forceinline__ float added(const AttentionShape& a, const AttentionMask& mask, int h, int row,
+                                       int key) {
+  if (!a.added || row >= a.length || key >= a.keys) return 0;
+  return mask.distances[static_cast<int64_t>(h) * (a.length + a.keys - 1) + key - row + a.length - 1];
+}
+
+// A product in whose place the scaled one is a score; `slope` as of capped().
+__device__ __forceinline__ float bent(const AttentionShape& a, const AttentionMask& mask, int h, int row,
+                                      int key, float product, float& slope) {
+  if (a.softcap <= 0 && !a.added) return product;
+  return capped(a, product * a.scale + added(a, mask, h, row, key), slope) / a.scale;
 }
 
 // The log-sum-exp of a row whose scores' exponentials, relative to `largest`, sum up to `sum`, and of its sink. factor: what

@@ -62,9 +62,10 @@ __global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(At
             const int row = own + m * 16 + i / 2 * 8 + g;
             CAIRN_UNROLL
             for (int n = 0; n < kN; ++n) {
+              const int column = key + 8 * n + 2 * t + i % 2;
               float slope;
-              if (a.softcap > 0) s[m][n][i] = capped(a, s[m][n][i] * a.scale, slope) / a.scale;
-              if (!sight.sees(a, row, key + 8 * n + 2 * t + i % 2)) s[m][n][i] = -INFINITY;
+              s[m][n][i] = bent(a, mask, at.h, row, column, s[m][n][i], slope);
+              if (!sight.sees(a, row, column)) s[m][n][i] = -INFINITY;
             }
           }
         }

@@ -4,6 +4,7 @@
 // next ones take.
 #include <cmath>
 
+#include "kernels/cuda/attention/distances.h"
 #include "kernels/cuda/attention/mma.h"
 #include "kernels/cuda/rows.h"
 
@@ -25,13 +26,13 @@ struct Sizes<128> {
   static constexpr int kQueryBlocks = 2, kKeyStep = 32;
 };
 
-// p = exp(score - lse), ds = p (dp - delta) instead of s and dp. lse is in units of log 2.
+// p = exp(score - lse), ds = p (dp - delta) instead of s and dp, of a row and a key of head h. lse is in units of log 2.
 template <bool kMasked>
-__device__ __forceinline__ void score_gradient(const AttentionShape& a, float& s, float& dp, float lse,
+__device__ __forceinline__ void score_gradient(const AttentionShape& a, const AttentionMask& mask, int h,
+                                               int row, int key, float& s, float& dp, float lse,
                                                float delta) {
   float slope = 1;
-  if constexpr (kMasked)
-    if (a.softcap > 0) s = capped(a, s * a.scale, slope) / a.scale;
+  if constexpr (kMasked) s = bent(a, mask, h, row, key, s, slope);
   s = fast_exp2(s * a.scale_log2 - lse);
   dp = s * (dp - delta);
   if constexpr (kMasked) dp *= slope;
@@ -44,6 +45,37 @@ __device__ __forceinline__ void leave_out(const AttentionShape& a, const Sight& 
   const Run run = sight.keys(a, row);
   if (!sight.sees(a, row, key)) s = 0, dp = 0;
   if (!sinks && run.end - run.begin == 1) dp = 0;
+}
+
+// Heads of more numbers leave no shared memory for diagonals.
+constexpr int kMostOfDiagonals = 64;
+template <int kKeys>
+constexpr int kDiagonalPitch = kKeys + 8;  // so that rows begin in different banks
+
+// diagonals[column - row + 16 kM - 1] += v's numbers of rows and columns so far apart, of the first `count` diagonals. A lane
+// has a diagonal of 16 rows, which it adds in order; `mine`: room for these, the warp's own.
+template <int kM, int kKeys>
+__device__ __forceinline__ void add_diagonals(const float (&v)[kM][kKeys / 8][4], float* mine,
+                                              float* diagonals, int count) {
+  constexpr int kPitch = kDiagonalPitch<kKeys>;
+  const int lane = own_lane(), g = lane / 4, t = lane % 4;
+  CAIRN_UNROLL
+  for (int m = 0; m < kM; ++m) {
+    __syncwarp();
+    CAIRN_UNROLL
+    for (int n = 0; n < kKeys / 8; ++n) {
+      CAIRN_UNROLL
+      for (int j = 0; j < 4; ++j) mine[(j / 2 * 8 + g) * kPitch + 8 * n + 2 * t + j % 2] = v[m][n][j];
+    }
+    __syncwarp();
+    for (int own = lane; own < kKeys + 15; own += kWarp) {
+      const int apart = own - 15, to = own + 16 * (kM - 1 - m);
+      float sum = 0;
+      for (int row = apart < 0 ? -apart : 0; row < 16 && row + apart < kKeys; ++row)
+        sum += mine[row * kPitch + row + apart];
+      if (to < count) diagonals[to] += sum;
+    }
+  }
 }
 
 // Starts to copy lse and, after it, delta of kRows queries of a head, whose numbers begin at `head`.
@@ -118,7 +150,8 @@ __global__ __launch_bounds__(kMmaThreads,
         for (int m = 0; m < kM; ++m) {
           CAIRN_UNROLL
           for (int j = 0; j < 4; ++j) {
-            score_gradient<kMasked>(a, s[m][n][j], dp[m][n][j], j % 2 ? row_lse.y : row_lse.x,
+            score_gradient<kMasked>(a, mask, h, query + 8 * n + 2 * t + j % 2, own + m * 16 + j / 2 * 8 + g,
+                                    s[m][n][j], dp[m][n][j], j % 2 ? row_lse.y : row_lse.x,
                                     j % 2 ? row_delta.y : row_delta.x);
           }
         }
@@ -177,10 +210,11 @@ __global__ __launch_bounds__(kMmaThreads,
 
 // dq of a block of queries, over all keys that they see.
 template <class T, int kD, bool kMasked>
-__global__ __launch_bounds__(kMmaThreads,
-                             2) void grad_queries_mma(AttentionShape a, AttentionMask mask, const T* dy,
-                                                      const T* q, const T* k, const T* v, const float* lse,
-                                                      const float* delta, int64_t padded, T* dq) {
+__global__ __launch_bounds__(kMmaThreads, 2) void grad_queries_mma(AttentionShape a, AttentionMask mask,
+                                                                   const T* dy, const T* q, const T* k,
+                                                                   const T* v, const float* lse,
+                                                                   const float* delta, int64_t padded, T* dq,
+                                                                   float* diagonals) {
   constexpr int kM = Sizes<kD>::kQueryBlocks, kQueries = kMmaWarps * 16 * kM, kKeys = Sizes<kD>::kKeyStep;
   constexpr int kN = kKeys / 8, kTile = Tile<kD>::bytes(kKeys), kStage = 2 * kTile;  // k, v
   constexpr int kNumbers = kQueries * 4;
@@ -208,6 +242,8 @@ __global__ __launch_bounds__(kMmaThreads,
   fetch(begin, stages);
   cp_async_commit();
 
+  if (kMasked && own < a.length)
+    diagonals = own_diagonals(a, 16 * kM, at.b, at.h, own, lane, kWarp, diagonals);
   float sum[kM][kD / 8][4];
   clear(sum);
   Shared tile_k = stages;
@@ -231,7 +267,8 @@ __global__ __launch_bounds__(kMmaThreads,
           for (int n = 0; n < kN; ++n) {
             CAIRN_UNROLL
             for (int j = 2 * half; j < 2 * half + 2; ++j)
-              score_gradient<kMasked>(a, s[m][n][j], dp[m][n][j], row_lse, row_delta);
+              score_gradient<kMasked>(a, mask, at.h, own + m * 16 + half * 8 + g, key + 8 * n + 2 * t + j % 2,
+                                      s[m][n][j], dp[m][n][j], row_lse, row_delta);
           }
         }
       }
@@ -246,6 +283,14 @@ __global__ __launch_bounds__(kMmaThreads,
             for (int n = 0; n < kN; ++n)
               leave_out(a, sight, mask.sinks != nullptr, row, key + 8 * n + 2 * t + j % 2, s[m][n][j],
                         dp[m][n][j]);
+          }
+        }
+        if constexpr (kD == kMostOfDiagonals) {
+          if (diagonals != nullptr) {
+            auto* mine =
+                reinterpret_cast<float*>(shared + Tile<kD>::bytes(2 * kQueries + 4 * kKeys) + 2 * kNumbers) +
+                own_warp() * 16 * kDiagonalPitch<kKeys>;
+            add_diagonals<kM, kKeys>(dp, mine, diagonals + key, a.keys + 16 * kM - 1 - key);
           }
         }
       } else if (key + kKeys > a.length || (a.causal && key + kKeys - 1 > own)) {
@@ -277,25 +322,30 @@ __global__ __launch_bounds__(kMmaThreads,
   if (own >= a.length) return;
   float factor[kM][2];
   for (auto& row : factor) row[0] = row[1] = a.scale;
-  store_rows<kD>(sum, factor, tile_q + own_rows, dq + a.q_at(at.b, at.h, own), a.q_ld, a.length - own, a.dim);
+  if (dq != nullptr)
+    store_rows<kD>(sum, factor, tile_q + own_rows, dq + a.q_at(at.b, at.h, own), a.q_ld, a.length - own,
+                   a.dim);
 }
 
 template <class T, int kD>
-std::unique_ptr<Kernel> make_with(const AttentionShape& a, DType type) {
+std::unique_ptr<Kernel> make_with(const AttentionShape& a, DType type, bool of_distances) {
   using Size = Sizes<kD>;
   constexpr int kKeys = kMmaWarps * 16 * Size::kKeyBlocks, kQueries = kMmaWarps * 16 * Size::kQueryBlocks;
   constexpr int64_t kKeysShared =
       Tile<kD>::bytes(2 * kKeys + 4 * Size::kQueryStep) + 4 * 4 * Size::kQueryStep;
   constexpr int64_t kQueriesShared = Tile<kD>::bytes(2 * kQueries + 4 * Size::kKeyStep) + 2 * 4 * kQueries;
+  constexpr int kRows = 16 * Size::kQueryBlocks;  // of a warp
+  const int64_t queries_shared =
+      kQueriesShared + (of_distances ? 4 * kMmaWarps * 16 * kDiagonalPitch<Size::kKeyStep> : 0);
   static_assert(kRowPadding % Size::kQueryStep == 0 && kKeys % Size::kQueryStep == 0);
   const LaunchSize of_keys{
       .blocks = a.key_blocks(kKeys, a.kv_heads), .threads = kMmaThreads, .shared_bytes = kKeysShared};
   const LaunchSize of_queries{
-      .blocks = a.blocks(kQueries, a.heads), .threads = kMmaThreads, .shared_bytes = kQueriesShared};
+      .blocks = a.blocks(kQueries, a.heads), .threads = kMmaThreads, .shared_bytes = queries_shared};
   const auto keys_kernel = a.masked ? grad_keys_mma<T, kD, true> : grad_keys_mma<T, kD, false>;
   const auto queries_kernel = a.masked ? grad_queries_mma<T, kD, true> : grad_queries_mma<T, kD, false>;
   allow_shared(keys_kernel, kKeysShared);
-  allow_shared(queries_kernel, kQueriesShared);
+  allow_shared(queries_kernel, queries_shared);
   return make_kernel(
       [=](const Call& call) {
         const cudaStream_t stream = stream_of(call);
@@ -310,23 +360,27 @@ std::unique_ptr<Kernel> make_with(const AttentionShape& a, DType type) {
         if (out.k != nullptr || out.v != nullptr)
           launch(stream, keys_kernel, of_keys, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
                  rows.padded, out.k, out.v);
-        if (out.q != nullptr)
+        float* const diagonals = diagonals_of(a, call);
+        if (out.q != nullptr || diagonals != nullptr)
           launch(stream, queries_kernel, of_queries, a, mask, dy, in.q, in.k, in.v, rows.lse, rows.delta,
-                 rows.padded, out.q);
+                 rows.padded, out.q, diagonals);
         launch_sink_gradient(stream, a, mask, rows, true, call);
+        launch_distance_gradient(stream, a, kRows, diagonals, call);
       },
-      RowNumbers::bytes(a) + mask_bytes(a));
+      RowNumbers::bytes(a) + mask_bytes(a) + (of_distances ? diagonal_bytes(a, kRows) : 0));
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_attention_grad_mma(const Signature& s) {
   const auto shape = attention_shape(s, 1);
-  if (!shape || !fits_mma(s, 1, *shape)) return nullptr;
+  const bool of_distances = s.has_out(4);
+  if (!shape || !fits_mma(s, 1, *shape) || (of_distances && shape->dim > kMostOfDiagonals)) return nullptr;
   const DType type = s.in[1].dtype;
   return with_half(type, [&](auto zero) {
     using T = decltype(zero);
-    return shape->dim <= 64 ? make_with<T, 64>(*shape, type) : make_with<T, 128>(*shape, type);
+    return shape->dim <= 64 ? make_with<T, 64>(*shape, type, of_distances)
+                            : make_with<T, 128>(*shape, type, false);
   });
 }
 

@@ -49,8 +49,10 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) 
   constexpr int64_t kLargest = 1 << 30;
   AttentionShape a{};
   a.sinks = first == 0 ? 3 : 6;
-  if (s.has_in(static_cast<size_t>(a.sinks)) && !plain_f32(s.in[static_cast<size_t>(a.sinks)]))
-    return std::nullopt;
+  const auto sinks = static_cast<size_t>(a.sinks);
+  for (const size_t i : {sinks, sinks + 4})
+    if (s.has_in(i) && !plain_f32(s.in[i])) return std::nullopt;
+  a.added = s.has_in(sinks + 4);
   const int64_t heads = s.attrs->integer("heads"), kv_heads = s.attrs->integer("kv_heads", heads);
   a.packed = !s.has_in(first + 1);
   const int64_t dim = q.shape.last() / (a.packed ? heads + 2 * kv_heads : heads);

@@ -100,6 +100,10 @@ __device__ __forceinline__ float fast_exp2(float x) {
 __device__ __forceinline__ void store_shared(Shared to, unsigned v) {
   asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(v) : "memory");
 }
+__device__ __forceinline__ void store_shared_16(Shared to, const uint4& v) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};\n" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+}
 __device__ __forceinline__ uint4 load_shared_16(Shared from) {
   uint4 v;
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\n"

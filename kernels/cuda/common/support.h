@@ -151,4 +151,26 @@ __device__ inline float block_max(float v, float* scratch) {
   return most;
 }
 
+// What the block's threads before this one bring in all; *total: all threads. `scratch`: an int for each warp.
+template <int kThreads>
+__device__ __forceinline__ int sum_before(int own, int* scratch, int* total) {
+  constexpr int kWarps = kThreads / kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+  int sum = own;
+  for (int by = 1; by < kWarp; by *= 2) {
+    const int other = __shfl_sync(kAllLanes, sum, lane >= by ? lane - by : lane);
+    if (lane >= by) sum += other;
+  }
+  if (lane == kWarp - 1) scratch[warp] = sum;
+  __syncthreads();
+  int before = 0;
+  *total = 0;
+  CAIRN_UNROLL_BY(4) for (int w = 0; w < kWarps; ++w) {
+    if (w < warp) before += scratch[w];
+    *total += scratch[w];
+  }
+  __syncthreads();
+  return before + sum - own;
+}
+
 }  // namespace cairn::kernels::cuda

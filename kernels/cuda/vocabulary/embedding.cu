@@ -109,27 +109,6 @@ struct Ids {
   }
 };
 
-// How many of the block's threads before this one bring how much; *total: all of them.
-__device__ __forceinline__ int sum_before(int own, int* scratch, int* total) {
-  constexpr int kWarps = kSortThreads / kWarp;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
-  int sum = own;
-  for (int by = 1; by < kWarp; by *= 2) {
-    const int other = __shfl_sync(kAllLanes, sum, lane >= by ? lane - by : lane);
-    if (lane >= by) sum += other;
-  }
-  if (lane == kWarp - 1) scratch[warp] = sum;
-  __syncthreads();
-  int before = 0;
-  *total = 0;
-  CAIRN_UNROLL_BY(4) for (int w = 0; w < kWarps; ++w) {
-    if (w < warp) before += scratch[w];
-    *total += scratch[w];
-  }
-  __syncthreads();
-  return before + sum - own;
-}
-
 // `found` holds the tokens of the block's range of rows, each with its row in the range. They are copied to shared memory a tile at
 // a time, and every thread calls body(row, token) for each, in the order of tokens. Warps that have no row call nothing.
 template <class Body>
@@ -174,7 +153,7 @@ __global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* foun
       ids[j] = inside ? ids[j] - first : -1;
       own += inside;
     }
-    int to = at + sum_before(own, scratch, &total);
+    int to = at + sum_before<kSortThreads>(own, scratch, &total);
     for (int j = 0; j < kEach; ++j) {
       if (ids[j] >= 0) found[to++] = make_int2(ids[j], mine + j);
       ids[j] = next[j];
@@ -194,7 +173,7 @@ __global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* foun
   int own = 0;
   each_found(found + begin, count, t.rows_per_range, tile_rows, tile_tokens,
              [&](int row, int) { own += row == thread; });
-  int to = begin + sum_before(own, scratch, &total);
+  int to = begin + sum_before<kSortThreads>(own, scratch, &total);
   if (thread < t.rows_per_range && at_row + thread < rows) starts[at_row + thread] = to;
   if (at_row + thread == rows - 1 && thread < t.rows_per_range) starts[rows] = begin + count;
   each_found(found + begin, count, t.rows_per_range, tile_rows, tile_tokens, [&](int row, int i) {

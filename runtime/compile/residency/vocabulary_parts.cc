@@ -34,7 +34,7 @@ int64_t unit_of(const JointGraph& joint, const ParameterSlot& slot, const kernel
   // Parts follow one another, and each must begin at an aligned place.
   const TensorDesc& desc = joint.values[at(slot.value)].desc;
   for (const int64_t element : {dtype_bytes(desc.dtype), int64_t{4}})
-    unit = std::lcm(unit, kAlignment / std::gcd(kAlignment, desc.shape[1] * element));
+    unit = std::lcm(unit, kAlignment / std::gcd(kAlignment, desc.shape.elements() / desc.shape[0] * element));
   return unit;
 }
 

@@ -1,4 +1,4 @@
-// Splits a weight that only lookups and the fused loss use, so that the device need not hold it in one piece.
+// Splits a weight that only lookups and the fused loss use, or products of experts, so that the device need not hold it in one piece.
 #pragma once
 #include <functional>
 #include <map>

@@ -24,22 +24,24 @@ void store(std::byte* to, DType type, int64_t index, double value) {
   type == DType::kBF16 ? put(to_bf16(narrow).bits) : put(to_f16(narrow).bits);
 }
 
-// The tensor as the file has it: transposed, rounded.
-void read_for_file(const engine::Session& session, const Mapped& m, DType type, std::byte* to) {
-  const int64_t width = dtype_bytes(m.desc.dtype), elements = m.desc.shape.elements();
-  const int64_t columns = m.desc.shape.last(), rows = elements / columns;
+// One of the tensors as the file has it: transposed, rounded. It has complete rows, and so complete blocks of a format.
+void read_for_file(const engine::Session& session, const Mapped& m, size_t number, DType type,
+                   std::byte* to) {
+  const int64_t width = dtype_bytes(m.desc.dtype), elements = m.part.elements();
+  const int64_t columns = m.part.last(), rows = elements / columns;
+  const int64_t first = static_cast<int64_t>(number) * elements, end = first + elements;
   const bool as_it_is = type == m.desc.dtype && !m.transposed;
   const Piece piece = as_it_is ? nullptr : make_piece();
-  for (int64_t at = 0; at < elements; at += kPieceBytes / width) {
-    const int64_t n = std::min(kPieceBytes / width, elements - at);
-    std::byte* const ours = as_it_is ? to + at * width : piece.get();
+  for (int64_t at = first; at < end; at += kPieceBytes / width) {
+    const int64_t n = std::min(kPieceBytes / width, end - at);
+    std::byte* const ours = as_it_is ? to + (at - first) * width : piece.get();
     if (m.encoded)
       session.read_floats(m.value, at, {reinterpret_cast<float*>(ours), static_cast<size_t>(n)});
     else
       session.read_saved(m.value, at * width, ours, n * width);
     if (as_it_is) continue;
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t e = at + i;
+      const int64_t e = at + i - first;
       store(to, type, m.transposed ? e % columns * rows + e / columns : e, load_float(ours, m.desc.dtype, i));
     }
   }
@@ -49,13 +51,14 @@ std::vector<SafeTensorSource> sources_of(const engine::Session& session, const s
                                          const ExportOptions& options) {
   std::vector<SafeTensorSource> sources;
   for (const Mapped& m : map_parameters(session, names)) {
-    TensorDesc desc = m.desc;
-    if (m.transposed) desc.shape = turned(desc.shape);
+    TensorDesc desc{m.desc.dtype, m.shape_there()};
     if (options.dtype) desc.dtype = *options.dtype;
     if (m.frozen && !m.encoded && options.frozen_dtype) desc.dtype = *options.frozen_dtype;
-    sources.push_back({m.theirs, desc, [&session, m, type = desc.dtype](void* to) {
-                         read_for_file(session, m, type, static_cast<std::byte*>(to));
-                       }});
+    const auto shared = std::make_shared<const Mapped>(m);
+    for (size_t i = 0; i < m.theirs.size(); ++i)
+      sources.push_back({m.theirs[i], desc, [&session, shared, i, type = desc.dtype](void* to) {
+                           read_for_file(session, *shared, i, type, static_cast<std::byte*>(to));
+                         }});
   }
   return sources;
 }

@@ -15,6 +15,8 @@ struct NameRow {
   std::string ours, theirs;
   bool transposed = false;
   bool kept = false;  // by an import: the file is not asked for it
+  bool stacked =
+      false;  // theirs is the next element of the first dimension: a row for each, as for each expert
 };
 struct ExportOptions {
   std::optional<DType> dtype;         // floats are written as it; nothing: as they are stored

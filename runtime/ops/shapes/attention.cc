@@ -1,6 +1,7 @@
 // Shape rules of attention.
 #include <cmath>
 
+#include "runtime/base/relative_buckets.h"
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
@@ -44,9 +45,11 @@ Heads check_heads(const Operands& o, int i) {
   return h;
 }
 
-// The operands that say what a row sees, from operand `first` on: sinks, sequences, lengths and position; q is operand i.
+// The operands that say what a row sees, from operand `first` on: sinks, sequences, lengths, position and distances; q is
+// operand i.
 void check_mask(const Operands& o, int i, int first, const Heads& h) {
-  const int sinks = first, sequences = first + 1, lengths = first + 2, position = first + 3;
+  const int sinks = first, sequences = first + 1, lengths = first + 2, position = first + 3,
+            distances = first + 4;
   const int64_t batch = o.shape(i)[0], rows = o.shape(i)[1], keys = h.packed ? rows : o.shape(i + 1)[1];
   const auto numbers = [&](int j, const Shape& shape) {
     o.integers(j);
@@ -65,6 +68,14 @@ void check_mask(const Operands& o, int i, int first, const Heads& h) {
     o.parameter(sinks, i);
     o.check_pair(o.shape(sinks) == Shape{h.heads}, sinks, i, "it must be of shape ",
                  to_string(Shape{h.heads}), ", one number per head");
+  }
+  if (o.has(distances)) {
+    const Shape wanted{h.heads, rows + keys - 1};
+    o.parameter(distances, i);
+    o.check_pair(o.shape(distances) == wanted, distances, i, "it must be of shape ", to_string(wanted),
+                 ", a number per head and distance of ", rows, " rows from ", keys, " keys");
+    o.check(!o.has(position), distances,
+            "it does not go together with position, which says that rows stand elsewhere");
   }
   if (o.has(lengths)) numbers(lengths, {batch});
   if (o.has(position)) numbers(position, {batch});
@@ -108,11 +119,53 @@ void shape_attention_grad(const ShapeQuery& q) {
   o.check_pair(o.shape(5) == lse_shape(o, 1, h), 5, 1, "it must be of shape ", to_string(lse_shape(o, 1, h)));
   check_mask(o, 1, 6, h);
   o.put(o[1]);
-  if (!h.packed || o.has(6)) {
+  constexpr int kSinks = 6, kDistances = 10;
+  if (!h.packed || o.has(kSinks) || o.has(kDistances)) {
     o.put(h.packed ? TensorDesc{} : o[2]);
     o.put(h.packed ? TensorDesc{} : o[3]);
   }
-  if (o.has(6)) o.put(o[6]);
+  if (o.has(kSinks) || o.has(kDistances)) o.put(o.has(kSinks) ? o[kSinks] : TensorDesc{});
+  if (o.has(kDistances)) o.put(o[kDistances]);
+}
+
+namespace {
+
+// Checks a call's attributes; returns how many distances there are.
+int64_t check_buckets(const Operands& o, int64_t buckets) {
+  const Attrs& attrs = o.attrs();
+  const int64_t queries = attrs.integer("queries"), keys = attrs.integer("keys"),
+                both = attrs.integer("bidirectional", 1), farthest = attrs.integer("farthest", 128);
+  constexpr int64_t kFar = int64_t{1} << 30;
+  o.check_attr(queries >= 1 && queries <= kFar, "queries", queries, "it must be positive, and at most ",
+               kFar);
+  o.check_attr(keys >= 1 && keys <= kFar, "keys", keys, "it must be positive, and at most ", kFar);
+  o.check_attr(both == 0 || both == 1, "bidirectional", both, "it must be 0 or 1");
+  const int64_t least = both ? 4 : 2, exact = (both ? buckets / 2 : buckets) / 2;
+  o.check_attr(buckets >= least && buckets <= RelativeBuckets::kMost, "buckets", buckets, "it must be from ",
+               least, " to ", RelativeBuckets::kMost);
+  o.check_attr(farthest > exact && farthest <= kFar, "farthest", farthest,
+               "it must be more than the distances that have a bucket of their own, ", exact,
+               ", and at most ", kFar);
+  return queries + keys - 1;
+}
+
+}  // namespace
+
+void shape_relative_bias(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank(0, 2);
+  const int64_t distances = check_buckets(o, o.shape(0)[0]);
+  o.put(desc(wide(o.dtype(0)), {o.shape(0)[1], distances}));
+}
+
+void shape_relative_bias_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank(0, 2);
+  const int64_t buckets = o.attrs().integer("buckets"), distances = check_buckets(o, buckets);
+  o.check(o.shape(0)[1] == distances, 0, "its rows must have queries + keys - 1 = ", distances, " numbers");
+  o.put(desc(wide(o.dtype(0)), {buckets, o.shape(0)[0]}));
 }
 
 }  // namespace cairn::ops

@@ -99,6 +99,10 @@ unsigned pack_pair(float low, float high) {
 inline float fast_exp2(float x) { return std::exp2(x); }
 
 inline void store_shared(Shared to, unsigned v) { std::memcpy(reinterpret_cast<void*>(to), &v, sizeof v); }
+inline void store_shared_16(Shared to, const uint4& v) {
+  require(to % 16 == 0, Code::kInternal, "a vector at an address that is no multiple of 16");
+  std::memcpy(reinterpret_cast<void*>(to), &v, sizeof v);
+}
 inline uint4 load_shared_16(Shared from) {
   require(from % 16 == 0, Code::kInternal, "a vector at an address that is no multiple of 16");
   return *reinterpret_cast<const uint4*>(from);

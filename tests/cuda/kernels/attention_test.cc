@@ -18,6 +18,7 @@ struct Size {
   bool causal, packed;
   DType dtype;
   double range = 1;  // of q, k, v
+  bool distances = false;
 };
 
 TensorDesc desc(DType dtype, std::initializer_list<int64_t> shape) { return {dtype, Shape(shape), 0}; }
@@ -44,12 +45,20 @@ struct Problem {
     in_present = s.packed ? 1 : 7;
     grad_in_present = s.packed ? 0b110011 : 0b111111;
     grad_out_present = s.packed ? 1 : 7;
+    if (s.distances) {
+      const TensorDesc distances = desc(DType::kF32, {s.heads, 2 * s.time - 1});
+      in.insert(in.end(), {{}, {}, {}, {}, distances});
+      grad_in.insert(grad_in.end(), {{}, {}, {}, {}, distances});
+      grad_out.insert(grad_out.end(), {{}, distances});
+      in_present |= 1u << 7, grad_in_present |= 1u << 10, grad_out_present |= 1u << 4;
+    }
     for (const TensorDesc& d : grad_in) buffers.emplace_back(d.shape.rank > 0 ? d.bytes() : 0);
     for (size_t i = 0; i < grad_in.size(); ++i) {
       grad_tensors.push_back({grad_in[i], grad_in_present >> i & 1u ? buffers[i].data() : nullptr});
-      if (grad_tensors[i] && i < 4) fill(grad_tensors[i], 70 + i, T({}, -s.range, s.range));
+      if (grad_tensors[i] && (i < 4 || i == 10)) fill(grad_tensors[i], 70 + i, T({}, -s.range, s.range));
     }
     tensors = {grad_tensors[1], grad_tensors[2], grad_tensors[3]};
+    tensors.insert(tensors.end(), grad_tensors.begin() + 6, grad_tensors.end());
     const auto oracle = kernels::select(kernels::reference_registry(), forward());
     Buffer workspace(oracle->workspace_bytes());
     const Tensor made[] = {grad_tensors[4], grad_tensors[5]};
@@ -69,12 +78,13 @@ int check(const kernels::Signature& s, const std::vector<Tensor>& in, const std:
   return taken;
 }
 
-void check(const Size& s, int rows) {
+// backward: rows that take the gradient, if others.
+void check(const Size& s, int rows, int backward = -1) {
   const Problem problem(s);
   const std::string what = cat("T ", s.time, " D ", s.dim, s.causal ? " causal" : "",
                                s.packed ? " packed " : " ", dtype_name(s.dtype));
   EXPECT_EQ(check(problem.forward(), problem.tensors, what), rows) << what;
-  EXPECT_EQ(check(problem.backward(), problem.grad_tensors, what), rows) << what;
+  EXPECT_EQ(check(problem.backward(), problem.grad_tensors, what), backward < 0 ? rows : backward) << what;
 }
 
 TEST(CudaAttention, TilesInFloat32) {
@@ -89,6 +99,16 @@ TEST(CudaAttention, OnTensorCores) {
   check({1, 190, 1, 1, 96, false, false, DType::kBF16}, 3);
   check({1, 257, 3, 1, 40, true, false, DType::kBF16}, 3);
   check({2, 100, 2, 2, 8, false, true, DType::kBF16}, 3);
+}
+
+TEST(CudaAttention, WhatIsAddedByDistance) {
+  for (const bool causal : {true, false}) {
+    check({2, 150, 2, 1, 40, causal, causal, DType::kF32, 1, true}, 1);
+    check({1, 70, 1, 1, 200, causal, false, DType::kF32, 1, true}, 1);
+    check({2, 150, 2, 1, 64, causal, !causal, DType::kBF16, 1, true}, 2);
+    check({1, 40, 3, 3, 24, causal, true, DType::kBF16, 1, true}, 2);
+    check({1, 140, 1, 1, 128, causal, false, DType::kBF16, 1, true}, 2, 1);
+  }
 }
 
 TEST(CudaAttention, LargeScores) {  // of hundreds: what is masked must not overflow into what is not

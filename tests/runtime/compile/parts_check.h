@@ -13,7 +13,22 @@ struct PartsModel {
   int64_t chunk = 0;
   bool trains = true;
   double scale = 1, softcap = 0;  // of logits; 0: no cap
+  int64_t experts = 0;            // of a layer with biases, of which a row takes two; 0: no such layer
 };
+
+// What two of the experts make of each row of x.
+inline ValueId mixture(Graph& g, const PartsModel& m, ValueId x) {
+  const auto routed = g.op("route", {g.op("linear", {x, parameter(g, "router", {m.experts, m.width})})[0]},
+                           {{"k", int64_t{2}}});
+  const auto groups = g.op("group_rows", {routed[1]}, {{"experts", m.experts}});
+  const ValueId rows = g.op("gather_rows", {x, groups[0], groups[1]})[0];
+  const ValueId up = parameter(g, "up", {m.experts, 2 * m.width, m.width}),
+                down = parameter(g, "down", {m.experts, 2 * m.width, m.width}),
+                bias = parameter(g, "up_bias", {m.experts, 2 * m.width});
+  const ValueId h = g.op("gelu", {g.op("grouped_linear", {rows, up, groups[2], bias})[0]})[0];
+  const ValueId y = g.op("grouped_linear", {h, down, groups[2]}, {{"transposed", int64_t{1}}})[0];
+  return g.op("combine_rows", {y, groups[0], groups[1], routed[0]})[0];
+}
 
 inline std::shared_ptr<Graph> graph_of(const PartsModel& m) {
   auto g = std::make_shared<Graph>();
@@ -26,7 +41,9 @@ inline std::shared_ptr<Graph> graph_of(const PartsModel& m) {
   const ValueId head = m.tied ? table : table_of("head");
   const ValueId x = g->op("embedding", {table, ids})[0];
   const ValueId h = g->op("linear", {x, parameter(*g, "w", {m.width, m.width}), bias})[0];
-  std::vector<ValueId> in = {g->op("add", {g->op("gelu", {h})[0], x})[0], head, targets};
+  ValueId hidden = g->op("add", {g->op("gelu", {h})[0], x})[0];
+  if (m.experts > 0) hidden = g->op("add", {hidden, mixture(*g, m, hidden)})[0];
+  std::vector<ValueId> in = {hidden, head, targets};
   if (m.weights) in.push_back(g->input("weights", {DType::kF32, {m.rows}}));
   Attrs attrs = {{"ignore_index", int64_t{3}}, {"chunk", m.chunk}};
   if (m.accuracy) attrs.set("accuracy", int64_t{1});
@@ -74,7 +91,8 @@ inline void give(Session& s, const PartsModel& m, uint32_t seed) {
   draw("ids", id);
   draw("targets", target);
   draw("weights", [](std::mt19937& r) { return static_cast<float>(r() % 4) / 2; });
-  for (const char* name : {"table", "head", "w", "bias"}) draw(name, number);
+  for (const char* name : {"table", "head", "w", "bias", "router", "up", "down", "up_bias"})
+    draw(name, number);
 }
 
 // Everything that the host sees: states, outputs, the norm's square.
@@ -99,7 +117,7 @@ inline void expect_same_steps(const PartsModel& m, PlanOptions whole, PlanOption
                               const std::shared_ptr<device::Device>& device) {
   const auto g = graph_of(m);
   const auto plan = compile(g, *device, parts);
-  EXPECT_GE(plan->joint->slices.size(), m.frozen ? 1u : 2u);
+  EXPECT_GE(plan->joint->slices.size(), (m.frozen ? 1u : 2u) + (m.experts > 0 ? 4 : 0));
   EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
   Session split(plan, device), one(compile(g, *device, whole), device);
   EXPECT_TRUE(one.plan().joint->slices.empty());

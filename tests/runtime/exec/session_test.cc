@@ -210,6 +210,32 @@ TEST(Session, NewParametersAreSeenByTheNextRun) {
   EXPECT_EQ(result(changed), result(fresh));
 }
 
+TEST(Session, PacksBeforeARunThatThenPacksNothing) {
+  const auto device = device::checked(device::open("cpu", {.threads = 1}));
+  PlanOptions options;
+  options.amp = graph::AmpMode::kBf16;
+  options.micro_steps = 4;
+  const auto plan = compile(transformer(1), *device, options);
+  Session before(plan, device), within(plan, device);
+  size_t packed[2] = {};
+  for (Session* session : {&before, &within}) {
+    fill(*session, 1);
+    session->trace(true);
+    if (session == &before) session->pack();
+    session->run({0, 0, 0});
+    for (const Span& span : session->spans()) packed[session == &within] += span.phase == graph::kRepack;
+  }
+  EXPECT_EQ(packed[0], 0U);
+  EXPECT_EQ(packed[1], plan->joint->ops(graph::kRepack).size());
+  EXPECT_EQ(result(before), result(within));
+  fill(before, 2);
+  fill(within, 2);
+  before.run({0, 0, 0});
+  within.run({0, 0, 0});
+  EXPECT_EQ(result(before), result(within));
+  expect_exact_memory(before);
+}
+
 TEST(Session, RunsGraphsWithoutALoss) {
   auto g = std::make_shared<Graph>();
   const ValueId x = g->input("x", {DType::kF32, {2, 3}});

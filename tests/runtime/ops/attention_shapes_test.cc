@@ -80,6 +80,29 @@ TEST(AttentionShapes, MistakesAreNamed) {
        "attention: sequences is i32[1, 2], but k is f32[1, 3, 8]: sequences are of rows that attend to each "
        "other: as many "
        "keys as rows of q, 2"},
+      {"attention",
+       {bf({1, 2, 12}), none(), none(), none(), none(), none(), none(), f32({2, 4})},
+       heads2,
+       "attention: distances is f32[2, 4], but q is bf16[1, 2, 12]: it must be of shape [2, 3], a number per "
+       "head and distance of 2 rows from 2 keys"},
+      {"attention",
+       {f32({1, 2, 8}), f32({1, 3, 8}), f32({1, 3, 8}), none(), none(), none(), i32({1}), f32({2, 4})},
+       heads2,
+       "attention: distances is f32[2, 4]: it does not go together with position, which says that rows stand "
+       "elsewhere"},
+      {"relative_bias",
+       {f32({3, 2})},
+       {{"queries", int64_t{2}}, {"keys", int64_t{2}}},
+       "relative_bias: buckets is 3: it must be from 4 to 512"},
+      {"relative_bias",
+       {f32({32, 2})},
+       {{"queries", int64_t{2}}, {"keys", int64_t{2}}, {"farthest", int64_t{8}}},
+       "relative_bias: farthest is 8: it must be more than the distances that have a bucket of their own, 8, "
+       "and at most 1073741824"},
+      {"relative_bias",
+       {f32({32, 2})},
+       {{"queries", int64_t{0}}, {"keys", int64_t{2}}},
+       "relative_bias: queries is 0: it must be positive, and at most 1073741824"},
   };
   for (const Bad& b : bad) try {
       infer(b.op, b.in, b.attrs);
@@ -88,6 +111,17 @@ TEST(AttentionShapes, MistakesAreNamed) {
       EXPECT_EQ(e.code(), Code::kInvalidArgument);
       EXPECT_EQ(e.what(), b.message);
     }
+}
+
+TEST(AttentionShapes, OfDistances) {
+  const Attrs sizes{{"queries", int64_t{3}}, {"keys", int64_t{5}}, {"buckets", int64_t{8}}};
+  EXPECT_EQ(infer("relative_bias", {bf({8, 2})}, sizes), std::vector<TensorDesc>{f32({2, 7})});
+  EXPECT_EQ(infer("relative_bias_grad", {f32({2, 7})}, sizes), std::vector<TensorDesc>{f32({8, 2})});
+  const std::vector<TensorDesc> made = infer("attention_grad",
+                                             {bf({1, 2, 8}), bf({1, 2, 24}), none(), none(), bf({1, 2, 8}),
+                                              f32({1, 2, 2}), none(), none(), none(), none(), f32({2, 3})},
+                                             {{"heads", int64_t{2}}});
+  EXPECT_EQ(made, (std::vector<TensorDesc>{bf({1, 2, 24}), {}, {}, {}, f32({2, 3})}));
 }
 
 }  // namespace

@@ -113,6 +113,8 @@ std::vector<Variant> variants() {
       {"attention",
        {f32({1, 1, 4}), f32({1, 3, 4}), f32({1, 3, 4}), f32({2}), none(), none(), i32({1})},
        heads},
+      {"attention", {f32({1, 3, 12}), none(), none(), none(), none(), none(), none(), f32({2, 5})}, heads},
+      {"relative_bias", {f32({8, 2})}, {{"queries", int64_t{3}}, {"keys", int64_t{4}}}},
       {"rope", {f32({1, 3, 4})}, heads},
       {"rope", {f32({1, 3, 4}), i32({1, 3})}, heads},
       {"rmsnorm", {x, f32({4})}, {{"offset", 1.0}}},
@@ -154,6 +156,14 @@ std::vector<Variant> variants() {
       {"reduce_sum", {x}, {{"axes", List{-1}}}},
       {"reduce_mean", {x}, {{"keep", int64_t{1}}}},
       {"cast", {x}, {{"dtype", std::string("bf16")}}},
+      {"route", {x}, {{"k", int64_t{2}}}},
+      {"route", {bf({3, 4})}, {{"k", int64_t{2}}, {"normalise", int64_t{0}}}},
+      {"gather_rows", {x, i32({6}), i32({3, 2})}, {}},
+      {"gather_rows", {bf({3, 4}), i32({6}), i32({3, 2}), f32({3, 2})}, {}},
+      {"combine_rows", {f32({6, 4}), i32({6}), i32({3, 2})}, {}},
+      {"combine_rows", {bf({6, 4}), i32({6}), i32({3, 2}), f32({3, 2})}, {}},
+      {"grouped_linear", {x, f32({2, 5, 4}), i32({3}), f32({2, 5})}, {}},
+      {"grouped_linear", {bf({3, 4}), f32({2, 4, 5}), i32({3})}, {{"transposed", int64_t{1}}}},
       {"custom", {x, x, x, x}, custom},
   };
   for (const char* op : {"softplus", "exp", "log", "sqrt", "abs"}) list.push_back({op, {x}, {}});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "tests/runtime/ops/descs.h"
 
@@ -379,13 +380,15 @@ TEST(Shapes, MistakesAreNamed) {
 }
 
 TEST(Shapes, EveryRuleHasACase) {
-  // With tests of their own: below, vocabulary_test.cc, broadcast_test.cc, families_test.cc.
+  // With tests of their own: below, {vocabulary,broadcast,families,experts,attention_shapes}_test.cc.
   std::set<ShapeRule> covered;
-  for (const char* name :
-       {"custom", "custom_grad", "mse", "embedding_part", "embedding_part_grad", "linear_cross_entropy_max",
-        "linear_cross_entropy_sum", "linear_cross_entropy_loss", "linear_cross_entropy_part", "clamp",
-        "where", "greater_grad", "matmul", "reduce_axes", "glu", "glu_grad", "softcap"})
-    covered.insert(find(name)->shape);
+  std::istringstream apart(
+      "custom custom_grad mse embedding_part embedding_part_grad linear_cross_entropy_max "
+      "linear_cross_entropy_sum linear_cross_entropy_loss linear_cross_entropy_part clamp where "
+      "greater_grad matmul reduce_axes glu glu_grad softcap relative_bias relative_bias_grad route "
+      "route_grad group_rows count_choices gather_rows combine_rows combine_rows_grad grouped_linear "
+      "grouped_linear_grad_input grouped_linear_grad_weight ");
+  for (std::string name; apart >> name;) covered.insert(find(name)->shape);
   for (const Good& g : good()) covered.insert(find(g.op)->shape);
   for (const OpRow& r : all()) EXPECT_TRUE(covered.contains(r.shape)) << r.name;
 }

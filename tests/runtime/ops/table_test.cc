@@ -140,6 +140,7 @@ TEST(Table, WeightsMayStandPacked) {
   EXPECT_EQ(uses(OpCode::k_linear_cross_entropy_grad), "1->4 input_grad -1; 1->1 forward 4; ");
   EXPECT_EQ(uses(OpCode::k_embedding), "");
   EXPECT_EQ(uses(OpCode::k_linear_grad_weight), "");
+  EXPECT_EQ(uses(OpCode::k_grouped_linear), "");
 }
 
 TEST(Table, LookupsNameTheirVocabulary) {
@@ -152,6 +153,7 @@ TEST(Table, LookupsNameTheirVocabulary) {
   EXPECT_EQ(found(OpCode::k_cross_entropy), "1 0 -1 ignores");
   EXPECT_EQ(found(OpCode::k_accuracy), "1 0 -1 ignores");
   EXPECT_EQ(found(OpCode::k_linear), "");
+  EXPECT_EQ(found(OpCode::k_grouped_linear), "");
   EXPECT_EQ(found(OpCode::k_attention), "");       // its numbers are of sequences and rows
   EXPECT_EQ(found(OpCode::k_embedding_grad), "");  // what a graph is built of alone
 }

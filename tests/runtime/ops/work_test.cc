@@ -25,6 +25,16 @@ TEST(Work, ProductsAreExact) {
   EXPECT_EQ(of("linear", {f32({6, 4}), f32({5, 4})}).bytes, 4.0 * (24 + 20 + 30));
 }
 
+// Every row meets the weights of one expert, and the weights of all are read.
+TEST(Work, GroupedProductsAreExact) {
+  EXPECT_EQ(of("grouped_linear", {f32({6, 4}), f32({3, 5, 4}), i32({4}), f32({3, 5})}).flops,
+            2.0 * 6 * 5 * 4);
+  EXPECT_EQ(of("grouped_linear", {f32({6, 4}), f32({3, 5, 4}), i32({4})}).bytes, 4.0 * (24 + 60 + 4 + 30));
+  EXPECT_EQ(of("grouped_linear_grad_input", {f32({6, 5}), f32({3, 5, 4}), i32({4})}).flops, 2.0 * 6 * 5 * 4);
+  EXPECT_EQ(of("grouped_linear_grad_weight", {f32({6, 4}), f32({6, 5}), i32({4})}).flops,
+            2.0 * 6 * 5 * 4 + 6 * 5);
+}
+
 TEST(Work, AttentionCountsWhatACausalMaskLeaves) {
   Attrs attrs{{"heads", int64_t{2}}};
   const double b = 3, t = 5, width = 8;

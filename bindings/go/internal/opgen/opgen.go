@@ -81,7 +81,7 @@ func comment(out *bytes.Buffer, text string) {
 var later = map[string]bool{
 	"linear_cross_entropy.class_weights": true, "cross_entropy.class_weights": true, "rope.positions": true,
 	"attention.sinks": true, "attention.sequences": true, "attention.lengths": true, "attention.position": true,
-	"append.count": true,
+	"attention.distances": true, "append.count": true,
 }
 
 func writeOp(out *bytes.Buffer, op Op) error {

@@ -956,7 +956,7 @@ pub struct cairn_name {
     pub ours: *const ::std::os::raw::c_char,
     pub theirs: *const ::std::os::raw::c_char,
     pub transposed: u32,
-    pub reserved: u32,
+    pub stacked: u32,
 }
 pub type cairn_name_t = cairn_name;
 extern "C" {
@@ -1089,6 +1089,9 @@ pub struct cairn_sampling {
     pub reserved: u32,
 }
 pub type cairn_sampling_t = cairn_sampling;
+extern "C" {
+    pub fn cairn_sampling_draw(sampling: *const cairn_sampling_t, logits: *const f32, count: usize, seen: *const i32, seen_count: usize, out_token: *mut i32, error: *mut cairn_error_t) -> cairn_status_t;
+}
 extern "C" {
     pub fn cairn_generator_create(sessions: *const *mut cairn_session_t, count: usize, vocabulary: u32, out_generator: *mut *mut cairn_generator_t, error: *mut cairn_error_t) -> cairn_status_t;
 }

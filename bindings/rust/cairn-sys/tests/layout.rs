@@ -519,7 +519,7 @@ fn cairn_name_t_lies_as_promised() {
     assert_eq!(place!(cairn_name_t, ours), (0, 8));
     assert_eq!(place!(cairn_name_t, theirs), (8, 8));
     assert_eq!(place!(cairn_name_t, transposed), (16, 4));
-    assert_eq!(place!(cairn_name_t, reserved), (20, 4));
+    assert_eq!(place!(cairn_name_t, stacked), (20, 4));
 }
 
 #[test]

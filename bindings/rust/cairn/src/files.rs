@@ -82,17 +82,25 @@ pub struct TensorName {
     ours: String,
     theirs: String,
     transposed: bool,
+    stacked: bool,
 }
 
 impl TensorName {
     /// The parameter's name, and the tensor's.
     pub fn new(ours: &str, theirs: &str) -> TensorName {
-        TensorName { ours: ours.to_string(), theirs: theirs.to_string(), transposed: false }
+        TensorName { ours: ours.to_string(), theirs: theirs.to_string(), transposed: false, stacked: false }
     }
 
     /// The tensor is stored as \[in, out\].
     pub fn transposed(mut self) -> TensorName {
         self.transposed = true;
+        self
+    }
+
+    /// The tensor is one element of the parameter's first dimension, as one expert's matrix: there is a name for each of
+    /// them, in their order.
+    pub fn stacked(mut self) -> TensorName {
+        self.stacked = true;
         self
     }
 }
@@ -155,7 +163,7 @@ fn names(texts: &mut Texts, rows: &[TensorName]) -> Result<Vec<sys::cairn_name_t
     let raw = |row: &TensorName| {
         let ours = texts.add("the name of a parameter", &row.ours)?;
         let theirs = texts.add("the name of a tensor", &row.theirs)?;
-        Ok(sys::cairn_name_t { ours, theirs, transposed: row.transposed.into(), reserved: 0 })
+        Ok(sys::cairn_name_t { ours, theirs, transposed: row.transposed.into(), stacked: row.stacked.into() })
     };
     rows.iter().map(raw).collect()
 }

@@ -35,6 +35,25 @@ impl Sampling {
     pub fn greedy() -> Sampling {
         Sampling { temperature: 0.0, ..Sampling::default() }
     }
+
+    /// A token from logits that the caller has, as a generator draws it. `seen`: the text so far. Errors: `NonFinite` (logits).
+    pub fn draw(&self, logits: &[f32], seen: &[i32]) -> Result<i32> {
+        let (given, mut token) = (self.raw(), 0);
+        let (first, count, text, length) = (logits.as_ptr(), logits.len(), seen.as_ptr(), seen.len());
+        check(|error| unsafe { sys::cairn_sampling_draw(&given, first, count, text, length, &mut token, error) })?;
+        Ok(token)
+    }
+
+    fn raw(&self) -> sys::cairn_sampling_t {
+        let mut given: sys::cairn_sampling_t = blank();
+        given.repetition_penalty = self.repetition_penalty;
+        given.temperature = self.temperature;
+        given.top_k = self.top_k;
+        given.top_p = self.top_p;
+        given.min_p = self.min_p;
+        given.seed = self.seed;
+        given
+    }
 }
 
 /// What a generator has, and has done.
@@ -115,13 +134,7 @@ impl Store {
 impl Generator<'_> {
     /// Sample number `sample` begins with this prompt, instead of what it had.
     pub fn begin(&mut self, sample: u32, prompt: &[i32], sampling: &Sampling) -> Result<()> {
-        let mut given: sys::cairn_sampling_t = blank();
-        given.repetition_penalty = sampling.repetition_penalty;
-        given.temperature = sampling.temperature;
-        given.top_k = sampling.top_k;
-        given.top_p = sampling.top_p;
-        given.min_p = sampling.min_p;
-        given.seed = sampling.seed;
+        let given = sampling.raw();
         let (raw, first, count) = (self.raw.get(), prompt.as_ptr(), prompt.len());
         check(|error| unsafe { sys::cairn_generator_begin(raw, sample, first, count, &given, error) })
     }

@@ -25,6 +25,15 @@ fn model(instance: &Instance, length: i64) -> Graph {
 }
 
 #[test]
+fn tokens_are_drawn_from_logits() {
+    let logits = [0.5, 2.0, 1.0];
+    assert_eq!(Sampling::greedy().draw(&logits, &[0]).unwrap(), 1);
+    assert_eq!(Sampling { repetition_penalty: 4.0, ..Sampling::greedy() }.draw(&logits, &[1]).unwrap(), 2);
+    fails(Status::InvalidArgument, &["token 3", "0 to 2"], Sampling::greedy().draw(&logits, &[3]));
+    fails(Status::NonFinite, &["not finite"], Sampling::greedy().draw(&[f32::NAN], &[]));
+}
+
+#[test]
 fn samples_go_on_each_by_itself() {
     let (instance, device) = cpu();
     let (one, many) = (model(&instance, 1), model(&instance, 3));

@@ -13,6 +13,17 @@ inline namespace CAIRN_HPP_NAMESPACE {
 // cairn_sampling_t, whose numbers change nothing until they are set.
 struct Sampling : cairn_sampling_t {
   Sampling() : cairn_sampling_t CAIRN_SAMPLING_INIT {}
+  // A token from logits that the caller has. seen: the text so far. errors: NON_FINITE (logits).
+  Outcome<int32_t> draw(Span<const float> logits, Span<const int32_t> seen) const {
+    int32_t token = 0;
+    return detail::call(
+        {},
+        [&](auto* error) {
+          return cairn_sampling_draw(this, logits.data(), logits.size(), seen.data(), seen.size(), &token,
+                                     error);
+        },
+        [&] { return token; });
+  }
 };
 
 // Several texts at once. It counts as its sessions: one call at a time.

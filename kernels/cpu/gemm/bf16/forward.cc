@@ -5,15 +5,11 @@
 #include <cstring>
 
 namespace cairn::kernels::cpu {
-namespace {
 
-// Where panel 0 would begin if panel p0 begins at `slice`: functions of panels count from there.
 bf16* panel_zero(bf16* slice, int64_t p0, int64_t steps) {
   return reinterpret_cast<bf16*>(reinterpret_cast<uintptr_t>(slice) -
                                  static_cast<uintptr_t>(p0 * kPanel * steps) * sizeof(bf16));
 }
-
-}  // namespace
 
 void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t n, int64_t k, bf16* to,
                  int64_t p0, int64_t p1) {
@@ -48,7 +44,8 @@ class Unfinished final : public Epilogue {
   const Epilogue& whole_;
 };
 
-// x[m, k] with rows padded by zeros to a multiple of 32 elements.
+}  // namespace
+
 void pad_rows(const bf16* x, int64_t m, int64_t k, bf16* to) {
   const int64_t ld = round_up(k, kTileK);
   parallel_for(m, row_grain(k), [&](int64_t b, int64_t e, int) {
@@ -58,8 +55,6 @@ void pad_rows(const bf16* x, int64_t m, int64_t k, bf16* to) {
     }
   });
 }
-
-}  // namespace
 
 Bf16Forward::Bf16Forward(int64_t m_, int64_t n_, int64_t k_, const TensorDesc& w, bool t, int threads)
     : m(m_), n(n_), k(k_), weight(w), transposed(t) {

@@ -18,6 +18,11 @@ void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t
 void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t n, int64_t k, bf16* to,
                  int64_t p0, int64_t p1);
 
+// Where panel 0 would begin if panel p0 begins at `slice`: functions of panels count from there. steps: of k, as packed.
+bf16* panel_zero(bf16* slice, int64_t p0, int64_t steps);
+// x[m, k] with rows padded by zeros to a multiple of 32 elements.
+void pad_rows(const bf16* x, int64_t m, int64_t k, bf16* to);
+
 struct Bf16Forward {
   int64_t m, n, k;
   TensorDesc weight;

@@ -57,6 +57,42 @@ TEST(VocabularyParts, OfSplitParametersAndUnderALossScale) {
   expect_same_steps({}, whole, split, device);
 }
 
+TEST(VocabularyParts, AreThoseOfExpertsToo) {
+  const auto device = cpu();
+  const Model m{.vocab = 3072, .rows = 48, .experts = 8};
+  for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16})
+    for (const uint32_t micro_steps : {1u, 2u}) {
+      SCOPED_TRACE(cat("amp ", static_cast<int>(amp), ", ", micro_steps, " micro-batches"));
+      PlanOptions whole = in_parts(1, micro_steps), split = in_parts(3, micro_steps);
+      whole.amp = split.amp = amp;
+      if (possible(m, split, device)) expect_same_steps(m, whole, split, device);
+    }
+}
+
+// A budget below one matrix of all experts is met.
+TEST(VocabularyParts, OfExpertsMeetABudgetBelowTheirWeights) {
+  const auto device = cpu();
+  const Model m{.vocab = 64, .width = 64, .rows = 8, .experts = 16};
+  const int64_t weights = m.experts * 2 * m.width * m.width * 4;
+  PlanOptions options = in_parts(1);
+  options.tiers = {Tier::kHost};
+  options.budget_bytes = 1;
+  const int64_t smallest = smallest_budget(graph_of(m), *device, options);
+  EXPECT_LT(smallest, weights);
+  options.budget_bytes = smallest;
+  const auto plan = compile(graph_of(m), *device, options);
+  EXPECT_GE(plan->joint->slices.size(), 4u);
+  Session split(plan, device), one(compile(graph_of(m), *device, in_parts(1)), device);
+  for (Session* s : {&split, &one}) {
+    give(*s, m, 5);
+    set_hypers(*s);
+    s->run({1, 0, 0});
+    s->update({1, 0, 0});
+  }
+  EXPECT_EQ(seen(split), seen(one));
+  expect_exact_memory(split);
+}
+
 // The fused loss needs the head whole, and its gradient: parts are what meets a budget below that, and only that.
 TEST(VocabularyParts, AreWhatMeetsABudgetBelowTheHead) {
   const auto device = cpu();

@@ -48,11 +48,21 @@ impl GraphBuilder {
     /// head, which has no value. sequences\[B, T\] i32: t sees s only where both have the same number; a negative one
     /// is padding, which sees nothing and is not seen. lengths\[B\] i32: keys s \< lengths\[b\] alone are seen.
     /// position\[B\] i32: row t of q stands at position\[b\] + t among the keys, of a cache for instance; S may differ
-    /// from T only with it, or where neither causal nor window asks where a row stands. A row that sees no key has y =
-    /// 0, lse = -infinity and no gradient. Scores are never all in memory, and keys that no row of a block sees are
-    /// skipped.
+    /// from T only with it, or where neither causal nor window asks where a row stands. distances\[H, T + S - 1\]:
+    /// numbers that are added to scale q k^T, \[h, s - t + T - 1\] for row t and key s; not together with position. A
+    /// row that sees no key has y = 0, lse = -infinity and no gradient. Scores are never all in memory, and keys that
+    /// no row of a block sees are skipped.
     pub fn attention(&mut self, q: Value, heads: i64) -> Attention<'_> {
         Attention(Op::new(self, "attention", &[q]).attr("heads", heads))
+    }
+
+    /// Begins the op `relative_bias`: What attention adds by distance (Raffel et al., 2020): distances\[H, T + S - 1\]
+    /// from table\[buckets, H\], T = queries, S = keys. Entry s - t + T - 1 is the bucket's of the distance s - t: near
+    /// ones have a bucket each, farther ones share them by their logarithm, and those from farthest (default 128) on
+    /// share the last. bidirectional (default 1): keys after a row have one half of the buckets; 0: they have the
+    /// bucket of distance 0.
+    pub fn relative_bias(&mut self, table: Value, queries: i64, keys: i64) -> RelativeBias<'_> {
+        RelativeBias(Op::new(self, "relative_bias", &[table]).attr("queries", queries).attr("keys", keys))
     }
 
     /// Begins the op `rope`: Rotary positions (Su et al., 2021), x\[B, T, H\*D\]: the element pairs (i, i + R/2) of the
@@ -62,6 +72,49 @@ impl GraphBuilder {
     /// by; default 1. inverse: 1 turns the other way, which is the gradient.
     pub fn rope(&mut self, x: Value, heads: i64) -> Rope<'_> {
         Rope(Op::new(self, "rope", &[x]).attr("heads", heads))
+    }
+
+    /// Begins the op `route`: experts\[.., k\] i32: the numbers of the k largest of logits\[.., E\], the largest first,
+    /// of equal ones the first; NaN is larger than any number. weights\[.., k\] float32 (float64): the softmax of the
+    /// chosen logits, or, with normalise (default 1) 0, their part of the softmax of all. The choice has no gradient,
+    /// and is never recomputed: what backward reads is kept.
+    pub fn route(&mut self, logits: Value, k: i64) -> Route<'_> {
+        Route(Op::new(self, "route", &[logits]).attr("k", k))
+    }
+
+    /// Begins the op `group_rows`: Choices experts\[.., k\] i32, sorted by expert, of one expert in the order in which
+    /// they stand: order\[M\] i32, the number (row k + column) of each sorted choice; places\[.., k\] i32, where each
+    /// choice went; starts\[E + 1\] i32, where each expert's choices begin, and M. experts: E. A number outside \[0, E)
+    /// counts as the nearest one.
+    pub fn group_rows(&mut self, experts: Value, experts: i64) -> GroupRows<'_> {
+        GroupRows(Op::new(self, "group_rows", &[experts]).attr("experts", experts))
+    }
+
+    /// Begins the op `count_choices`: counts\[E\] float32: how often each number is in experts\[.., k\] i32. experts:
+    /// E. A number outside \[0, E) counts as the nearest one.
+    pub fn count_choices(&mut self, experts: Value, experts: i64) -> CountChoices<'_> {
+        CountChoices(Op::new(self, "count_choices", &[experts]).attr("experts", experts))
+    }
+
+    /// Begins the op `gather_rows`: y\[m\] = x\[order\[m\] / k\] for rows of x\[.., C\], times the number order\[m\] of
+    /// weights\[.., k\] float32 (float64): y\[M, C\], by expert. order and places\[.., k\]: group\_rows'; places is for
+    /// the gradient. A row of y whose number is outside of x is zero.
+    pub fn gather_rows(&mut self, x: Value, order: Value, places: Value) -> GatherRows<'_> {
+        GatherRows(Op::new(self, "gather_rows", &[x, order, places]))
+    }
+
+    /// Begins the op `combine_rows`: y\[r\] = sum over j of weights\[r, j\] x\[places\[r, j\]\], one after the other,
+    /// in float32 (float64), rounded once: x\[M, C\] to y\[.., C\]. order\[M\] and places\[.., k\]: group\_rows'; order
+    /// is for the gradient. weights\[.., k\] float32 (float64): default 1. A place outside of x adds nothing.
+    pub fn combine_rows(&mut self, x: Value, order: Value, places: Value) -> CombineRows<'_> {
+        CombineRows(Op::new(self, "combine_rows", &[x, order, places]))
+    }
+
+    /// Begins the op `grouped_linear`: Rows \[starts\[e\], starts\[e + 1\]) of y\[M, N\] = those of x\[M, K\] w\[e\]^T
+    /// + b\[e\], for each of the experts of w\[E, N, K\] and b\[E, N\]. starts\[E + 1\] i32: group\_rows', which ascend
+    /// from 0 to M. transposed: 1 where the weights are stored as w\[E, K, N\].
+    pub fn grouped_linear(&mut self, x: Value, w: Value, starts: Value) -> GroupedLinear<'_> {
+        GroupedLinear(Op::new(self, "grouped_linear", &[x, w, starts]))
     }
 
     /// Begins the op `gelu`: y = x Phi(x). approximate: tanh (default) or erf.
@@ -521,6 +574,11 @@ impl<'g> Attention<'g> {
         Self(self.0.input(6, position))
     }
 
+    /// The operand `distances`, which may be left out.
+    pub fn distances(self, distances: Value) -> Self {
+        Self(self.0.input(7, distances))
+    }
+
     /// The attribute `kv_heads`, which may be left out.
     pub fn kv_heads(self, kv_heads: i64) -> Self {
         Self(self.0.attr("kv_heads", kv_heads))
@@ -568,6 +626,28 @@ pub struct AttentionOutputs {
     pub lse: Value,
 }
 
+/// The op `relative_bias`, begun by [`GraphBuilder::relative_bias`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct RelativeBias<'g>(Op<'g>);
+
+impl<'g> RelativeBias<'g> {
+    /// The attribute `farthest`, which may be left out.
+    pub fn farthest(self, farthest: i64) -> Self {
+        Self(self.0.attr("farthest", farthest))
+    }
+
+    /// The attribute `bidirectional`, which may be left out.
+    pub fn bidirectional(self, bidirectional: i64) -> Self {
+        Self(self.0.attr("bidirectional", bidirectional))
+    }
+
+    /// Adds the op and returns `distances`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
 /// The op `rope`, begun by [`GraphBuilder::rope`] and added by `build`.
 #[must_use = "an op is added by build"]
 #[derive(Debug)]
@@ -607,6 +687,137 @@ impl<'g> Rope<'g> {
     /// The attribute `factor`, which may be left out.
     pub fn factor(self, factor: f64) -> Self {
         Self(self.0.attr("factor", factor))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `route`, begun by [`GraphBuilder::route`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Route<'g>(Op<'g>);
+
+impl<'g> Route<'g> {
+    /// The attribute `normalise`, which may be left out.
+    pub fn normalise(self, normalise: i64) -> Self {
+        Self(self.0.attr("normalise", normalise))
+    }
+
+    /// Adds the op and returns `weights`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<RouteOutputs> {
+        let [weights, experts] = self.0.build_all()?;
+        Ok(RouteOutputs { weights: made(weights)?, experts: made(experts)? })
+    }
+}
+
+/// What the op `route` makes; its text is at [`GraphBuilder::route`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct RouteOutputs {
+    /// The output `weights`.
+    pub weights: Value,
+    /// The output `experts`.
+    pub experts: Value,
+}
+
+/// The op `group_rows`, begun by [`GraphBuilder::group_rows`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct GroupRows<'g>(Op<'g>);
+
+impl<'g> GroupRows<'g> {
+    /// Adds the op and returns `order`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<GroupRowsOutputs> {
+        let [order, places, starts] = self.0.build_all()?;
+        Ok(GroupRowsOutputs { order: made(order)?, places: made(places)?, starts: made(starts)? })
+    }
+}
+
+/// What the op `group_rows` makes; its text is at [`GraphBuilder::group_rows`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct GroupRowsOutputs {
+    /// The output `order`.
+    pub order: Value,
+    /// The output `places`.
+    pub places: Value,
+    /// The output `starts`.
+    pub starts: Value,
+}
+
+/// The op `count_choices`, begun by [`GraphBuilder::count_choices`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct CountChoices<'g>(Op<'g>);
+
+impl<'g> CountChoices<'g> {
+    /// Adds the op and returns `counts`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `gather_rows`, begun by [`GraphBuilder::gather_rows`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct GatherRows<'g>(Op<'g>);
+
+impl<'g> GatherRows<'g> {
+    /// The operand `weights`, which may be left out.
+    pub fn weights(self, weights: Value) -> Self {
+        Self(self.0.input(3, weights))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `combine_rows`, begun by [`GraphBuilder::combine_rows`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct CombineRows<'g>(Op<'g>);
+
+impl<'g> CombineRows<'g> {
+    /// The operand `weights`, which may be left out.
+    pub fn weights(self, weights: Value) -> Self {
+        Self(self.0.input(3, weights))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `grouped_linear`, begun by [`GraphBuilder::grouped_linear`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct GroupedLinear<'g>(Op<'g>);
+
+impl<'g> GroupedLinear<'g> {
+    /// The operand `b`, which may be left out.
+    pub fn b(self, b: Value) -> Self {
+        Self(self.0.input(3, b))
+    }
+
+    /// The attribute `transposed`, which may be left out.
+    pub fn transposed(self, transposed: i64) -> Self {
+        Self(self.0.attr("transposed", transposed))
     }
 
     /// Adds the op and returns `y`.
@@ -1395,7 +1606,14 @@ pub(crate) const NAMES: &[&str] = &[
     "layernorm",
     "rmsnorm",
     "attention",
+    "relative_bias",
     "rope",
+    "route",
+    "group_rows",
+    "count_choices",
+    "gather_rows",
+    "combine_rows",
+    "grouped_linear",
     "gelu",
     "relu",
     "silu",
