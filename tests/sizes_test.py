@@ -13,6 +13,7 @@ MADE = {"__pycache__", "build", "target"}  # what builds leave behind is nobody'
 FOLDERS = {
     "bench/results": "a page for each thing that was measured, and what pages are drawn from",
     "bindings/go": "one Go package lies in one folder",
+    "scripts/families": "a file for each family of models, as rows of a table",
     "tests/fuzz/corpus/lua_json": "a corpus",
     "tests/fuzz/corpus/recipe_options": "a corpus",
     "tests/fuzz/corpus/tokenizer": "a corpus",

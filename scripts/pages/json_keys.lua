@@ -224,7 +224,7 @@ return {
     command = "generate",
     keys = {
       { "text", "what follows the prompt; bytes that are no UTF-8 are U+FFFD" },
-      { "tokens", "the same, exactly" },
+      { "tokens", "the same, exactly; of an answer, the token that begins it, too" },
       { "prompt_tokens", "the prompt's" },
       { "prefill_seconds", "to the first token" },
       { "decode_tokens_per_second", "after it; null where there is one" },
@@ -245,6 +245,7 @@ return {
     keys = {
       { "models[].model_type", "as config.json has it" },
       { "models[].models", "what it is known as" },
+      { "models[].recipe", "the recipe that a directory of it is" },
       { "models[].keys", "of config.json, that are read" },
     },
   },

@@ -87,7 +87,8 @@ prose.tokenize = {
 }
 prose.generate = {
   about = { "Prints text that a trained model continues a prompt with, as its tokens come. The model is that of a " ..
-    "run, or of a directory with config.json and safetensors files." },
+    "run, or of a directory with config.json and safetensors files. One with an encoder and a decoder, as T5, " ..
+    "answers the prompt." },
   examples = {
     { "cairn generate run --prompt Once --max-tokens 100 --temperature 0.7", "" },
     { "cairn generate SmolLM2-135M --prompt Once --temperature 0", "a directory that was downloaded" },
@@ -97,7 +98,8 @@ prose.logits = {
   about = { "Prints what a model says of tokens that are given by their numbers: the logits of the token after the " ..
     "last, or with --positions all of the one after each. The model is that of a directory with config.json and " ..
     "safetensors files, or of a run." },
-  examples = { { "cairn logits SmolLM2-135M --tokens 1,2,3 --json", "" } },
+  examples = { { "cairn logits SmolLM2-135M --tokens 1,2,3 --json", "" },
+               { "cairn logits t5-small --tokens 37,1 --decoder-tokens 0", "what its decoder begins with" } },
 }
 prose.models = {
   about = { "Lists the families of models whose directories, as Transformers writes them, may stand in a recipe's " ..

@@ -4,6 +4,7 @@
 
 local architecture = require "families.parts.architecture"
 local decode = require "cli.base.json_decode"
+local experts = require "families.parts.experts"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
 local json = require "cli.base.json"
@@ -16,11 +17,12 @@ local LONGEST = 1024  -- of a window, where nobody says
 -- The last one is kept, for it is asked for again and again.
 local made = {}
 local function architecture_of(o)
-  local key = ("%s %s %.17g"):format(o.model, o.tied, o.dropout)
+  local key = ("%s %s %.17g %s"):format(o.model, o.tied, o.dropout, o.balance)
   if made.key ~= key then
     local a = architecture.of(o.model, o.model_name ~= "" and o.model_name or "model")
+    architecture.check_recipe(a, "decoder")
     if o.tied ~= "auto" then a.tied = o.tied == "true" end
-    a.dropout = o.dropout
+    a.dropout, a.balance = o.dropout, tonumber(o.balance) or a.experts and a.experts.balance or 0
     made = { key = key, architecture = a }
   end
   return made.architecture
@@ -35,6 +37,8 @@ decoder = language.complete({
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "frozen", "", "parameters whose names match are not trained, as 'h.*'" },
     { "tied", "auto", "the head is the token table; auto: as config.json says", choices = { "auto", "true", "false" } },
+    { "balance", "auto", "coefficient of the auxiliary loss for equal use of experts; auto: router_aux_loss_coef if " ..
+      "config.json says output_router_logits, else 0" },
     { "model_name", "", "what messages call the model's config" },
   }, { seq = 0, seq_words = "tokens of a window; 0: max_position_embeddings, at most " .. LONGEST, batch = 1,
        tokens = { "auto", "bytes", "bpe" } }),
@@ -49,7 +53,8 @@ decoder = language.complete({
     if not text:find("^%s*{") then
       text, name = files.read(text, "model", MOST_BYTES), text
     end
-    local a = architecture_of { model = text, model_name = name, tied = o.tied, dropout = o.dropout }
+    local a = architecture_of { model = text, model_name = name, tied = o.tied, dropout = o.dropout,
+                               balance = o.balance }
     decoder.blocks = a.blocks
     return { model = text, model_name = name, seq = o.seq > 0 and o.seq or math.min(a.positions, LONGEST),
              vocab = o.vocab > 0 and o.vocab or a.vocab }
@@ -60,11 +65,15 @@ decoder = language.complete({
     if a.names.positions and o.seq > a.positions then
       return ("seq=%d is more than the model's %d positions"):format(o.seq, a.positions)
     end
+    if o.balance ~= "auto" and not (a.balance >= 0 and a.balance < math.huge and tonumber(o.balance)) then
+      return ("balance=%s; wanted: auto, or a number of at least 0"):format(o.balance)
+    end
+    if a.balance > 0 and not a.experts then return "balance: the model has no experts" end
     if o.vocab > a.vocab then return ("vocab=%d is more than the model's %d tokens"):format(o.vocab, a.vocab) end
     return select(2, nn.segment_size(o.segments, a.layers))
   end,
 
-  -- Matrices that files have as [in, out].
+  -- Matrices that files have as [in, out], and those that they have for each expert.
   names = function(o)
     local a, rows = architecture_of(o), {}
     for layer = 0, a.layers - 1 do
@@ -73,7 +82,7 @@ decoder = language.complete({
         rows[#rows + 1] = { ours = name, theirs = name, transposed = true }
       end
     end
-    return rows
+    return experts.names(a, rows)
   end,
 
   -- Of a model that saw pictures, what it does with text.

@@ -60,8 +60,9 @@ local function generator_mismatch(graph, trained)
   end
   local position
   position, problem = value("position", "input", "i32", 1)
-  if not position then return problem .. "; wanted: an input i32[1]" end
-  if position.shape[1] ~= 1 then return ("'position' is %s; wanted: i32[1]"):format(layout(position)) end
+  -- What tells texts of some length apart has one row of logits.
+  if not position and not value("lengths", "input", "i32", 1) then return problem .. "; wanted: an input i32[1]" end
+  if position and position.shape[1] ~= 1 then return ("'position' is %s; wanted: i32[1]"):format(layout(position)) end
   local logits
   logits, problem = value("logits", "activation", "f32")
   if not logits then return problem .. "; wanted: an f32 output" end
@@ -88,9 +89,9 @@ function bundle.build_generator(recipe, o, trained)
   return graph
 end
 
--- Rows { ours, theirs, transposed } as arrays, each of a parameter of the model.
+-- Rows { ours, theirs, transposed, stacked } as arrays, each of a parameter of the model.
 local function check_names(where, rows, trained)
-  local seen = {}
+  local seen, stacks = {}, {}
   if type(rows) ~= "table" then fail.input(where .. " must be rows { ours, theirs, transposed }") end
   local list = {}
   for i, row in ipairs(rows) do
@@ -104,13 +105,15 @@ local function check_names(where, rows, trained)
     if not info or info.kind ~= "parameter" then
       fail.input(("%s: row %d names '%s', which is no parameter of the model"):format(where, i, unicode.shown(ours)))
     end
-    for _, name in ipairs { "\1" .. ours, "\2" .. theirs } do
-      if seen[name] then
+    local stacked = (row.stacked or row[4]) and true or nil
+    for place, name in ipairs { "\1" .. ours, "\2" .. theirs } do
+      if seen[name] and not (place == 1 and stacked and stacks[ours]) then
         fail.input(("%s: row %d: the name '%s' is there twice"):format(where, i, unicode.shown(name:sub(2))))
       end
       seen[name] = true
     end
-    list[i] = json.array { ours, theirs, (row.transposed or row[3]) and true or false }
+    stacks[ours] = stacked
+    list[i] = json.array { ours, theirs, (row.transposed or row[3]) and true or false, stacked }
   end
   return list
 end

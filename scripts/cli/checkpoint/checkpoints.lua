@@ -114,7 +114,9 @@ function checkpoints.save(run, out)
   settings.write(spec.settings or {}, metadata)
   for name, value in pairs(run.o) do
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
-    metadata["option." .. name] = recipes.value_text(value)
+    if name ~= "one_micro_batch" then  -- which follows from --accumulate
+      metadata["option." .. name] = recipes.value_text(value)
+    end
   end
   local read = {}
   for path, content in pairs(run.files) do read[#read + 1] = json.array { json.bytes(path), content } end

@@ -8,6 +8,7 @@ local checkpoints = require "cli.checkpoint.checkpoints"
 local fail = require "cli.base.fail"
 local parameters = require "cli.recipe.parameters"
 local predictors = require "cli.checkpoint.predictor"
+local recipes = require "cli.recipe.load"
 local runs = require "cli.train.run"
 
 local model = {}
@@ -40,6 +41,16 @@ local function session_of(opened, graph, options, wanted)
   return session, plan
 end
 
+-- Why a checkpoint has no predictor, and what to do instead.
+local function why_none(opened, root)
+  if recipes.built_in(opened.text("recipe") or "", root) then
+    local recipe = checkpoints.recipe(opened, root, nil, nil, function() end)
+    if recipe.no_texts then return "it has no label for all of a text; cairn logits prints its scores" end
+  end
+  if (opened.text("generator") or "") ~= "" then return "it writes text; cairn generate does that" end
+  return "its recipe had no `predictor` when it was saved; --recipe FILE names one that has"
+end
+
 -- What predicts, with session and opened: see cli.checkpoint.predictor.
 function model.predictor(path, root, options)
   if options.recipe_changed and not options.recipe then fail.usage("--recipe-changed goes with --recipe FILE") end
@@ -57,9 +68,7 @@ function model.predictor(path, root, options)
     made = bundle.predictor(opened, trained)
   end
   if not made then
-    fail.input(("%s predicts nothing: %s"):format(opened.directory, opened.text("generator") ~= "" and
-      opened.text("generator") and "it writes text; cairn generate does that"
-      or "its recipe had no `predictor` when it was saved; --recipe FILE names one that has"))
+    fail.input(("%s predicts nothing: %s"):format(opened.directory, why_none(opened, root)))
   end
   local wanted = runs.plan_options(options)
   wanted.no_optimizer = true

@@ -6,7 +6,7 @@ local unicode = require "cli.base.unicode"
 local settings = {}
 
 local NAMES = { "best", "early-stop", "eval-every", "keep", "log-every", "max-skips", "sample-every", "sample-prompt",
-                "save-every" }
+                "sample-temperature", "save-every" }
 local DEFAULTS = { keep = "2", ["save-every"] = "15m" }  -- with --out
 local OF_EVALUATION = { "best", "early-stop", "eval-every" }
 

@@ -43,7 +43,7 @@ end
 
 -- Files of a tokenizer, in the directory that a run's weights came from, that go with the model.
 local TOKENIZER = { "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-                    "tokenizer.model", "vocab.json", "merges.txt", "vocab.txt", "chat_template.jinja",
+                    "tokenizer.model", "spiece.model", "vocab.json", "merges.txt", "vocab.txt", "chat_template.jinja",
                     "chat_template.json" }
 
 -- What a recipe says of its model in the terms of Transformers; the checkpoint's own words, where it has some.
@@ -113,7 +113,11 @@ return function(arguments, root)
   else
     fail.check("", model.session:export(words[2], model.names, options.dtype and { dtype = options.dtype }))
   end
-  local count, from = #model.graph:parameters(), model.opened.directory
+  local count, from, named = #model.graph:parameters(), model.opened.directory, {}
+  for _, row in ipairs(model.names) do  -- a parameter may be several tensors
+    if named[row[1]] then count = count + 1 end
+    named[row[1]] = true
+  end
   if options.json then
     local rows = { { directory and "directory" or "file", words[2] }, { "checkpoint", from }, { "tensors", count } }
     io.stdout:write(json.encode(json.object(rows)), "\n")

@@ -5,16 +5,14 @@ local json = require "cli.base.json"
 local models = require "cli.checkpoint.model"
 local posix = require "cli.base.posix"
 local screen = require "cli.base.screen"
-local sampling = require "cli.train.sampling"
 local summary = require "cli.plan.summary"
 local texts = require "cli.model.texts"
 local trained = require "cli.model.trained"
 local unicode = require "cli.base.unicode"
-local uniform = require "cairn.random"
 
 local USAGE = "cairn generate DIR --prompt TEXT [--max-tokens N] [--temperature T] [--seed N]"
 local TOKENS = 200  -- unless somebody says how many
-local KNOWN = args.known("device threads budget tiers amp seed json quiet", {
+local KNOWN = args.known("device threads budget tiers link amp seed json quiet", {
   prompt = { args.one_of_several, "what the text begins with; several make as many texts at once", "TEXT" },
   ["max-tokens"] = { args.whole "tokens", "tokens to generate (default 200)", "N" },
   tokens = { args.whole "tokens", "the same", "N" },
@@ -47,23 +45,27 @@ local function typewriter(tokenizer)
   return self
 end
 
--- A text while it grows: {tokens, from (of which so many are the prompt), why it ended, text}.
+-- A text while it grows: {tokens, from (of which so many are there before it grows), prompt_tokens, shown (its first
+-- token that is), why it ended, text}. One that answers a prompt, its `source`, begins with a token of its own.
 local Text = {}
 Text.__index = Text
 
-local function text_of(source, tokens)
-  return setmetatable({ source = source, tokens = tokens, from = #tokens }, Text)
+local function text_of(model, prompt)
+  local begins = model.begins
+  local read = texts.encoded(model.tokenizer, prompt, "--prompt", begins and begins.last)
+  return setmetatable({ model = model, tokens = begins and { begins.first } or read, from = begins and 1 or #read,
+                        prompt_tokens = #read, shown = begins and 2 or 1, source = begins and read or nil }, Text)
 end
 
 -- Takes a token. Returns whether it is one of the text, and not its end.
 function Text:add(token, stops)
   self.tokens[#self.tokens + 1] = token
-  if self.source.ends[token] then
+  if self.model.ends[token] then
     self.why = "end"
     return false
   end
   if #stops == 0 then return true end
-  local made = trained.decoded(self.source.tokenizer, { unpack(self.tokens, self.from + 1) })
+  local made = texts.decoded(self.model.tokenizer, { unpack(self.tokens, self.from + 1) })
   for _, stop in ipairs(stops) do
     local at = stop ~= "" and made:find(stop, 1, true)
     if at then self.why, self.cut = "stop", made:sub(1, at - 1) end
@@ -72,84 +74,55 @@ function Text:add(token, stops)
 end
 
 function Text:row()
-  local tokens, tokenizer = self.tokens, self.source.tokenizer
-  local shown = { unpack(tokens, 1, self.why == "end" and #tokens - 1 or #tokens) }
-  local text = trained.decoded(tokenizer, shown)
-  if self.cut then text = trained.decoded(tokenizer, { unpack(tokens, 1, self.from) }) .. self.cut end
-  return { { "text", text }, { "tokens", json.array(tokens) }, { "prompt_tokens", self.from },
+  local tokens, tokenizer = self.tokens, self.model.tokenizer
+  local shown = { unpack(tokens, self.shown, self.why == "end" and #tokens - 1 or #tokens) }
+  local text = texts.decoded(tokenizer, shown)
+  if self.cut then text = texts.decoded(tokenizer, { unpack(tokens, self.shown, self.from) }) .. self.cut end
+  return { { "text", text }, { "tokens", json.array(tokens) }, { "prompt_tokens", self.prompt_tokens },
            { "finish_reason", self.why or "length" } }
 end
 
--- All texts with keys and values in caches. shown(text, token) is told of each token. Returns the work, as the
--- generator has it, the session, and the peaks that were planned.
-local function with_caches(source, programs, options, list, count, drawn, shown)
-  local opened = texts.open(programs, options, source, source.tokenizer:vocabulary(), source.fill)
-  local generator, left = opened.generator, #list
+-- Writes all texts. shown(text, token) is told of each token. Returns the work, as the writer has it.
+local function write(writer, options, list, count, drawn, shown)
+  local left = #list
   for i, text in ipairs(list) do
     local own = {}
     for key, value in pairs(drawn) do own[key] = value end
     own.seed = drawn.seed + i - 1
-    fail.check("--prompt", generator:begin(i - 1, text.tokens, own))
+    fail.check("--prompt", writer:begin(i - 1, text.tokens, own, text.source))
   end
   for _ = 1, count do
     if left == 0 then break end
-    local tokens = fail.check("generate", generator:next())
+    local tokens = fail.check("generate", writer:next())
     for i, text in ipairs(list) do
       if not text.why and text:add(tokens[i], options.stop or {}) then
         shown(text, tokens[i])
       elseif text.why and not text.over then
         text.over, left = true, left - 1
-        fail.check("generate", generator:finish(i - 1))
+        fail.check("generate", writer:finish(i - 1))
       end
     end
   end
-  return fail.check("generate", generator:info()), opened.session, texts.planned(opened)
-end
-
--- One text after the other by a program of a full window, which reads all of it for each token: of models that have no
--- program with caches.
-local function with_windows(source, options, list, count, drawn, shown)
-  for name, plain in pairs { top_p = 1, min_p = 0, repetition_penalty = 1 } do
-    if drawn[name] ~= plain then
-      fail.usage(("--%s goes with models whose keys and values can be kept, which this is not"):format(
-        (name:gsub("_", "-"))))
-    end
-  end
-  local longest = 0
-  for _, text in ipairs(list) do longest = math.max(longest, text.from) end
-  local model = source.windowed(longest + count)
-  local info = { cache_bytes = 0, decode_tokens = 0, decode_seconds = 0 }
-  local window, began = model.graph:info("tokens").shape[2], posix.now()
-  for i, text in ipairs(list) do
-    local first, made = nil, {}
-    for at, token in ipairs(text.tokens) do made[at] = token end
-    sampling.extend(model.session, made, count, {
-      window = window, vocabulary = source.tokenizer:vocabulary(), random = uniform(drawn.seed + i - 1),
-      temperature = drawn.temperature, top = drawn.top_k, what = "--prompt",
-      added = function(token)
-        if not first then
-          first = posix.now()
-          info.prefill_seconds = info.prefill_seconds or first - began
-        else
-          info.decode_tokens = info.decode_tokens + 1
-        end
-        if not text:add(token, options.stop or {}) then return false end
-        shown(text, token)
-      end })
-    info.decode_seconds = info.decode_seconds + posix.now() - (first or posix.now())
-  end
-  info.prefill_seconds = info.prefill_seconds or posix.now() - began
-  return info, model.session, fail.check("plan", model.plan:summary()).peak_bytes
+  return fail.check("generate", writer:info())
 end
 
 local function drawn_by(options)
-  local list = { temperature = options.temperature or sampling.TEMPERATURE, top_k = options.top_k or sampling.TOP,
+  local list = { temperature = options.temperature or texts.TEMPERATURE, top_k = options.top_k or texts.TOP,
                  top_p = options.top_p or 1, min_p = options.min_p or 0,
                  repetition_penalty = options.repetition_penalty or 1, seed = options.seed or 1337 }
   if list.top_p == 0 or list.top_p > 1 then fail.usage("--top-p must be above 0, and at most 1") end
   if list.min_p > 1 then fail.usage("--min-p must be from 0 to 1") end
   if list.repetition_penalty == 0 then fail.usage("--repetition-penalty must be above 0") end
   return list
+end
+
+-- How many tokens of an answer a program of a decoder's window can make. longest: tokens of what it answers.
+local function answered(graph, longest)
+  local most = graph:info("source").shape[2]
+  if longest > most then
+    fail.input(("--prompt: %d tokens, and the model was trained with windows of %d"):format(longest, most))
+  end
+  return graph:info("tokens").shape[2] - 1  -- one that is cut at its beginning would be another one
 end
 
 return function(arguments, root)
@@ -162,22 +135,25 @@ return function(arguments, root)
   local source = trained.open(words[1], root, options)
   local list, longest = {}, 0
   for i, prompt in ipairs(options.prompt) do
-    list[i] = text_of(source, trained.encoded(source.tokenizer, prompt, "--prompt"))
-    longest = math.max(longest, list[i].from)
+    list[i] = text_of(source, prompt)
+    longest = math.max(longest, list[i].prompt_tokens)
   end
   local one = not options.json and #list == 1 and typewriter(source.tokenizer)
-  if one then one.add(list[1].tokens) end
+  if one and not source.begins then one.add(list[1].tokens) end
   local function shown(_, token)
     if one then one.add { token } end
   end
-  local programs = texts.programs(source, { samples = #list, longest = longest,
-    rows = longest + math.max(count - 1, 0), dtype = options.amp == "bf16" and "bf16" or nil })
-  local info, session, planned
+  local programs = texts.programs(source.recipe, source.o, { samples = #list, longest = longest,
+    rows = longest + math.max(count - 1, 0), dtype = options.amp == "bf16" and "bf16" or nil }, source.mismatch)
+  local sessions, plans
   if programs then
-    info, session, planned = with_caches(source, programs, options, list, count, drawn, shown)
+    sessions, plans = texts.open(programs, options, source)
   else
-    info, session, planned = with_windows(source, options, list, count, drawn, shown)
+    local model = source.windowed(source.begins and count + 1 or longest + count, source.begins and longest)
+    sessions, plans = { model.session }, { model.plan }
+    if source.begins then count = math.min(count, answered(model.graph, longest)) end
   end
+  local info = write(texts.writer(sessions, programs ~= nil, source.tokenizer), options, list, count, drawn, shown)
   if one then
     one.finish()
     return 0
@@ -189,12 +165,12 @@ return function(arguments, root)
   end
   local peaks = {}
   for _, tier in ipairs { "device", "host", "disk" } do
-    peaks[tier] = fail.check("usage", session:usage(tier)).peak_bytes
+    peaks[tier] = fail.check("usage", sessions[1]:usage(tier)).peak_bytes
   end
   local rate = info.decode_tokens > 0 and info.decode_tokens / info.decode_seconds or nil
   for _, row in ipairs { { "prefill_seconds", info.prefill_seconds }, { "decode_tokens_per_second", rate },
                          { "cache_bytes", info.cache_bytes }, { "peak_bytes", summary.tiers(peaks) },
-                         { "planned_peak_bytes", summary.tiers(planned) } } do
+                         { "planned_peak_bytes", summary.tiers(texts.planned(plans)) } } do
     rows[#rows + 1] = row
   end
   if #list > 1 then

@@ -5,8 +5,9 @@ local fail = require "cli.base.fail"
 local forward = require "cli.model.forward"
 local json = require "cli.base.json"
 local models = require "cli.checkpoint.model"
+local recipes = require "cli.recipe.load"
 
-local USAGE = "cairn logits DIR --tokens 1,2,3 [--positions last|all] [--json]"
+local USAGE = "cairn logits DIR --tokens 1,2,3 [--decoder-tokens 0,4] [--positions last|all] [--json]"
 local MOST_TOKENS = 2 ^ 20
 
 -- Ids with commas between.
@@ -25,60 +26,111 @@ end
 
 local KNOWN = args.known("device threads budget tiers amp json quiet", {
   tokens = { ids, "what the model reads: numbers of tokens, with commas between", "IDS" },
+  ["decoder-tokens"] = { ids, "of a model with an encoder and a decoder: what the decoder has written, after the " ..
+    "token that begins texts; --positions are of these", "IDS" },
   positions = { args.choice("last", "all"), "of which tokens the logits are: the last (default), or all" },
   json = { args.FLAG, "one JSON object on stdout: logits, an array, or with --positions all one for each token" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
 })
 
-local function check_tokens(tokens, vocabulary)
-  for i, token in ipairs(tokens) do
+local function check_tokens(tokens, vocabulary, what)
+  for i, token in ipairs(tokens or {}) do
     if token >= vocabulary then
-      fail.input(("--tokens: number %d is %d; the model has %d tokens, from 0"):format(i, token, vocabulary))
+      fail.input(("%s: number %d is %d; the model has %d tokens, from 0"):format(what, i, token, vocabulary))
     end
   end
 end
 
--- Rows of logits at `positions` (from 0) of a session whose window is `window` tokens.
-local function rows_of(session, tokens, window, positions, at_once)
-  local input = {}
-  for i = 1, window do input[i] = tokens[i] or 0 end
-  fail.check("--tokens", session:write("tokens", input))
-  local rows = {}
+-- What a graph reads besides positions, by input: tokens filled up to its windows. given: tokens, decoder (tokens
+-- that a decoder has written, which reads what an encoder made of the others; nil: there is none).
+local function fill(graph, given)
+  local function window(name, tokens, what)
+    local size, list = graph:info(name).shape[2], {}
+    if #tokens > size then
+      fail.input(("%s: %d tokens, and the model was trained with windows of %d"):format(what, #tokens, size))
+    end
+    for i = 1, size do list[i] = tokens[i] or 0 end
+    return list
+  end
+  if given.decoder then
+    return { source = window("source", given.tokens, "--tokens"), source_lengths = { #given.tokens },
+             tokens = window("tokens", given.decoder, "--decoder-tokens") }
+  end
+  local inputs = { tokens = window("tokens", given.tokens, "--tokens") }
+  if graph:info("lengths") then inputs.lengths = { #given.tokens } end
+  if graph:info("share") then
+    inputs.share = {}
+    for i = 1, #inputs.tokens do inputs.share[i] = i <= #given.tokens and 1 / #given.tokens or 0 end
+  end
+  return inputs
+end
+
+-- Ends the command where tokens of a decoder are missing, or there is no decoder that reads an encoder's.
+local function check_decoder(has, given)
+  if has and not given.decoder then
+    fail.usage("the model has an encoder and a decoder: --decoder-tokens is needed, too; usage: " .. USAGE)
+  end
+  if given.decoder and not has then
+    fail.usage("--decoder-tokens goes with a model that has an encoder and a decoder")
+  end
+end
+
+-- `count` values of a list: a vocabulary has more than unpack takes.
+local function part_of(list, first, count)
+  local part = {}
+  for i = 1, count do part[i] = list[first + i - 1] end
+  return part
+end
+
+-- Rows of logits at `positions` (from 0) of a model {session, graph}. One that tells texts apart has one row, and no
+-- position.
+local function rows_of(model, given, positions, at_once)
+  local session, rows = model.session, {}
+  for name, input in pairs(fill(model.graph, given)) do fail.check("--tokens", session:write(name, input)) end
+  if not model.graph:info("position") then
+    fail.check("logits", session:run())
+    return { fail.check("logits", session:read("logits")) }
+  end
   for first = 1, #positions, at_once do
-    local part = { unpack(positions, first, first + at_once - 1) }
+    local part = part_of(positions, first, at_once)
     fail.check("logits", session:write("position", part))
     fail.check("logits", session:run())
     local values = fail.check("logits", session:read("logits"))
     local width = #values / at_once
-    for i = 1, at_once do rows[#rows + 1] = { unpack(values, (i - 1) * width + 1, i * width) } end
+    for i = 1, at_once do rows[#rows + 1] = part_of(values, (i - 1) * width + 1, width) end
   end
   return rows
 end
 
-local function of_directory(name, root, options, settings, tokens, all)
-  settings[#settings + 1] = { "seq", ("%d"):format(#tokens) }
-  local recipe, o = forward.recipe(name, root, settings)
-  check_tokens(tokens, o.vocab)
+local function of_directory(name, root, options, settings, given, all)
+  settings[#settings + 1] = { "seq", ("%d"):format(#given.tokens) }
+  if given.decoder then settings[#settings + 1] = { "target_seq", ("%d"):format(#given.decoder) } end
+  local recipe, has = recipes.load(name, root), false
+  for _, row in ipairs(recipe.rows) do has = has or row[1] == "target_seq" end
+  check_decoder(has, given)
+  local o = recipes.resolve(recipe, settings, nil, false)
+  check_tokens(given.tokens, o.vocab, "--tokens")
+  check_tokens(given.decoder, o.vocab, "--decoder-tokens")
+  local tokens = given.decoder or given.tokens
   local model = forward.open(recipe, o, options, all and #tokens or 1, function(message)
     if not options.quiet then io.stderr:write(message, "\n") end
   end)
   local positions = {}
   for i = 1, #tokens do positions[i] = i - 1 end
   if not all then positions = { #tokens - 1 } end
-  return rows_of(model.session, tokens, #tokens, positions, #positions)
+  return rows_of(model, given, positions, #positions)
 end
 
-local function of_run(name, root, options, tokens, all)
+local function of_run(name, root, options, given, all)
   local model = models.open(name, root, options, true)
-  local window = model.graph:info("tokens").shape[2]
-  if #tokens > window then
-    fail.input(("--tokens: %d tokens, and the model was trained with windows of %d"):format(#tokens, window))
-  end
+  check_decoder(model.graph:info("source") ~= nil, given)
   local logits = model.graph:info("logits").shape
-  check_tokens(tokens, logits[#logits])
-  local positions = {}
+  local known = not model.graph:info("lengths") and logits[#logits] or math.huge  -- of encoders they may be labels
+  check_tokens(given.tokens, known, "--tokens")
+  check_tokens(given.decoder, known, "--decoder-tokens")
+  local tokens, positions = given.decoder or given.tokens, {}
   for i = all and 1 or #tokens, #tokens do positions[#positions + 1] = i - 1 end
-  return rows_of(model.session, tokens, window, positions, 1)
+  return rows_of(model, given, positions, 1)
 end
 
 return function(arguments, root)
@@ -88,11 +140,12 @@ return function(arguments, root)
   if not options.tokens then fail.usage("--tokens is needed; usage: " .. USAGE) end
   local all = options.positions == "all"
   local rows
+  local given = { tokens = options.tokens, decoder = options.decoder_tokens }
   if directory.is(words[1]) then
-    rows = of_directory(words[1], root, options, settings, options.tokens, all)
+    rows = of_directory(words[1], root, options, settings, given, all)
   else
     if #settings > 0 then fail.usage("key=value goes with a model's directory; usage: " .. USAGE) end
-    rows = of_run(words[1], root, options, options.tokens, all)
+    rows = of_run(words[1], root, options, given, all)
   end
   for _, row in ipairs(rows) do
     for _, value in ipairs(row) do

@@ -7,7 +7,8 @@ local json = require "cli.base.json"
 
 local USAGE = "cairn models [FAMILY ...] [--json]"
 local KNOWN = args.known("json quiet", {
-  json = { args.FLAG, "one JSON object on stdout: models, an array of model_type, models, keys (of config.json)" },
+  json = { args.FLAG, "one JSON object on stdout: models, an array of model_type, models, recipe, keys " ..
+    "(of config.json)" },
 })
 
 -- Keys of config.json that a family reads or knows, sorted, as the file spells them.
@@ -23,7 +24,7 @@ local function rows()
   local list = {}
   for _, name in ipairs(config.families()) do
     local family = require("families." .. name)
-    list[#list + 1] = { name = name, words = family.words, keys = keys_of(family) }
+    list[#list + 1] = { name = name, words = family.words, recipe = family.recipe, keys = keys_of(family) }
   end
   for name, wrapper in pairs(config.WRAPPERS) do
     local inner = require("families." .. wrapper.family)
@@ -49,7 +50,8 @@ return function(arguments)
   if missing then config.family(missing, "cairn models") end
   if options.json then
     for i, row in ipairs(list) do
-      list[i] = json.object { { "model_type", row.name }, { "models", row.words }, { "keys", json.array(row.keys) } }
+      list[i] = json.object { { "model_type", row.name }, { "models", row.words },
+                              { "recipe", row.recipe or "decoder" }, { "keys", json.array(row.keys) } }
     end
     io.stdout:write(json.encode(json.object { { "models", json.array(list) } }), "\n")
     return 0

@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local changed = require "cli.base.changed"
 local costs = require "cli.plan.costs"
 local facts = require "cli.plan.facts"
+local effective = require "cli.train.effective"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
 local fit = require "cli.plan.fit"
@@ -129,6 +130,7 @@ return function(arguments, root)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
   micro_steps = micro_steps or 1
+  o = effective.told(recipe, o, micro_steps)
   together(changed(options, { plans_alone = true }), o, micro_steps)
   if options.fuse_update and (o.clip or 0) ~= 0 and not options.quiet then
     io.stderr:write(("note: to train with --fuse-update needs clip=0; here clip is %g\n"):format(o.clip))

@@ -40,7 +40,8 @@ function Predictor:put(at, each)
       refuse(self, each.line, ("there is no '%s'%s; wanted in every row: %s"):format(unicode.shown(field.field),
         nearest.hint(field.field, known), self.wanted))
     end
-    local ok, problem = fields.inputs[field.kind].write(field, self.arrays, at, value, self.tokenizer)
+    local ok, problem = fields.inputs[field.kind].write(field, self.arrays, at, value, self.tokenizer,
+      each.row)
     if not ok then refuse(self, each.line, ("'%s': %s"):format(unicode.shown(field.field), problem)) end
   end
 end
@@ -102,7 +103,7 @@ function Predictor:run(group)
       if not is_finite(values) then
         fail.with(7, ("%s: line %d: the model's '%s' is not finite"):format(self.source, each.line, field.output))
       end
-      for _, pair in ipairs(fields.answers[field.kind].read(field, values, output.shape)) do
+      for _, pair in ipairs(fields.answers[field.kind].read(field, values, output.shape, self.arrays, at - 1)) do
         answer[#answer + 1] = pair
       end
     end
@@ -125,7 +126,7 @@ local function open(path, options, root)
   local model = models.predictor(path, root, options)
   local wanted, outputs, needs_tokens = {}, {}, false
   for i, field in ipairs(model.inputs) do
-    wanted[i], needs_tokens = unicode.shown(field.field), needs_tokens or field.kind == "text"
+    wanted[i], needs_tokens = unicode.shown(field.field), needs_tokens or fields.inputs[field.kind].reads_text
   end
   for _, field in ipairs(model.answers) do
     local info = model.graph:info(field.output)

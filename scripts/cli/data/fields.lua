@@ -6,9 +6,15 @@
 --            { kind = "number", field =, input =, at =, mean =, deviation = }    one column of f32[rows, C]
 --            { kind = "category", field =, input =, at =, values = {...} }       a column for each value, one of them 1
 --            { kind = "array", field =, input = }                                all of a row of the input
+--            { kind = "sequence", field =, pair =, tokens =, lengths =, types =, share = }
+--                                                                       a text, or two, as cli.data.frame puts it
+--            { kind = "words", field =, tokens =, lengths = }           an array of words, which the answer "tags" tags
 --   answers: { kind = "label", field =, probabilities =, output =, labels = {...} }    f32[rows, labels]
 --            { kind = "number", field =, output =, mean =, deviation = }               f32[rows] or f32[rows, 1]
+--            { kind = "tags", field =, output =, tokens =, labels = {...} }            f32[rows, T, labels]
 --            { kind = "array", field =, output = }
+local frame = require "cli.data.frame"
+local json = require "cli.base.json"
 local numbers = require "cairn.numbers"
 local unicode = require "cli.base.unicode"
 
@@ -99,9 +105,10 @@ local function is_scale(row)
 end
 
 -- By kind: check(row, graph): what is wrong with the row, or nothing; inputs(row): what it fills; write(row, arrays,
--- at, value, tokenizer): true, or nil and what is wrong with the value.
+-- at, value, tokenizer, all values of the row): true, or nil and what is wrong with the value.
 fields.inputs = {
   text = {
+    reads_text = true,
     check = function(row, graph)
       local width
       for name, dtype in pairs { tokens = "i32", real = "f32", padding = "f32" } do
@@ -119,6 +126,65 @@ fields.inputs = {
       local tokens, err = tokenizer:encode(value)
       if not tokens then return nil, tostring(err) end
       fields.put_text(row, arrays, at, tokens)
+      return true
+    end,
+  },
+  sequence = {
+    reads_text = true,
+    check = function(row, graph)
+      local problem, tokens = expect(graph, row.tokens, "i32", { [2] = true })
+      problem = problem or (expect(graph, row.lengths, "i32", { [1] = true }))
+      for name, dtype in pairs { types = "i32", share = "f32" } do
+        local info
+        if not problem and row[name] ~= nil then problem, info = expect(graph, row[name], dtype, { [2] = true }) end
+        if info and info.shape[2] ~= tokens.shape[2] then
+          problem = ("'%s' has %d columns, '%s' %d"):format(row[name], info.shape[2], row.tokens, tokens.shape[2])
+        end
+      end
+      if not problem and row.pair ~= nil and type(row.pair) ~= "string" then problem = "pair names no field" end
+      return problem
+    end,
+    inputs = function(row)
+      local list = { row.tokens, row.lengths }
+      list[#list + 1] = row.types
+      list[#list + 1] = row.share
+      return list
+    end,
+    write = function(row, arrays, at, value, tokenizer, values)
+      local pair = row.pair and values[row.pair]
+      if type(value) ~= "string" then return nil, ("it is %s; wanted: a text"):format(shown(value)) end
+      if row.pair and type(pair) ~= "string" then
+        return nil, ("'%s', which goes with it, is %s; wanted: a text"):format(unicode.shown(row.pair), shown(pair))
+      end
+      local tokens, first = frame.encoded(tokenizer, value, pair, arrays[row.tokens].width)
+      if not tokens then return nil, tostring(first) end
+      frame.put(row, arrays, at, tokens, first)
+      return true
+    end,
+  },
+  words = {
+    reads_text = true,
+    check = function(row, graph)
+      return (expect(graph, row.tokens, "i32", { [2] = true })) or (expect(graph, row.lengths, "i32", { [1] = true }))
+    end,
+    inputs = function(row) return { row.tokens, row.lengths } end,
+    write = function(row, arrays, at, value, tokenizer)
+      local problem
+      local list, first = frame.pieces(type(value) == "table" and value or {}, function(word)
+        local tokens, err = nil, "an array of words has texts alone"
+        if type(word) == "string" then tokens, err = tokenizer:encode(word) end
+        if not tokens then problem = tostring(err) end
+        return tokens or {}
+      end)
+      if type(value) ~= "table" or #value == 0 then
+        problem = ("it is %s; wanted: an array of words"):format(shown(value))
+      end
+      if problem then return nil, problem end
+      local around = frame.of(tokenizer)
+      local tokens = frame.joined(around, { list }, arrays[row.tokens].width)
+      frame.put(row, arrays, at, tokens, #tokens)
+      local places = arrays[row.tokens].places or {}
+      arrays[row.tokens].places, places[at] = places, { of = frame.places(around, first, #tokens), count = #value }
       return true
     end,
   },
@@ -192,8 +258,8 @@ local function nested(list, shape, level, at)
   return made, at
 end
 
--- By kind: check(row, graph), and read(row, values): of a row of the output (its numbers in a list, its shape) pairs
--- { field, value } for JSON.
+-- By kind: check(row, graph), and read(row, values, shape, arrays, at): of row `at` of the output (its numbers in a
+-- list, its shape), whose inputs are in arrays, pairs { field, value } for JSON.
 fields.answers = {
   label = {
     check = function(row, graph)
@@ -212,6 +278,32 @@ fields.answers = {
         each[i] = { label, values[i] }
       end
       return { { row.field, row.labels[best] }, { row.probabilities, { object = each } } }
+    end,
+  },
+  -- A word that made no token, or was cut off, has no tag.
+  tags = {
+    check = function(row, graph)
+      if not is_texts(row.labels) then return "labels are texts in a list" end
+      local problem, info = expect(graph, row.output, "f32", { [3] = true })
+      local tokens
+      if not problem then problem, tokens = expect(graph, row.tokens, "i32", { [2] = true }) end
+      if not problem and (info.shape[3] ~= #row.labels or info.shape[2] ~= tokens.shape[2]) then
+        problem = ("'%s' is [%s], for %d labels of %d tokens"):format(row.output, table.concat(info.shape, ", "),
+          #row.labels, tokens.shape[2])
+      end
+      return problem
+    end,
+    read = function(row, values, _, arrays, at)
+      local tags, places = {}, arrays[row.tokens].places[at]
+      for i = 1, places.count do tags[i] = json.raw("null") end
+      for place, word in pairs(places.of) do
+        local best, from = 1, place * #row.labels
+        for i = 2, #row.labels do
+          if values[from + i] > values[from + best] then best = i end
+        end
+        tags[word] = row.labels[best]
+      end
+      return { { row.field, json.array(tags) } }
     end,
   },
   number = {

@@ -1,8 +1,8 @@
 -- Texts with labels, for recipes that tell texts apart: a table with a column of texts and one of labels.
 local cache = require "cli.data.token_cache"
 local cairn = require "cairn"
-local content = require "cli.data.content"
 local decode = require "cli.base.json_decode"
+local examples = require "cli.data.examples"
 local fail = require "cli.base.fail"
 local fields = require "cli.data.fields"
 local json = require "cli.base.json"
@@ -16,7 +16,7 @@ local unicode = require "cli.base.unicode"
 local labelled = {}
 
 local IGNORED = -100  -- a target that counts for nothing
-local MOST_LABELS, MOST_TOLD = 10000, 20
+local MOST_LABELS = 10000
 local RANDOM_ROWS, RANDOM_LABELS = 4096, 2  -- of data=random
 
 -- The labels that the option says, in order.
@@ -45,7 +45,8 @@ function labelled.labels(o)
   return list
 end
 
-local function cell(row, name, line, reader, option)
+-- A cell of a row, and what refuses it. option: which names its column.
+function labelled.cell(row, name, line, reader, option)
   local value = row[name]
   if value == nil and reader.columns then
     fail.input(("%s: line 1: the header has no column '%s'; it has: %s; %s=NAME names another"):format(reader.source,
@@ -64,9 +65,9 @@ local function read(path, what, o)
   if last and last.key == key then return last end
   local made = { key = key, texts = {}, labels = {}, lines = {} }
   tables.each(path, what, function(row, line, reader)
-    local text, refuse = cell(row, o.text, line, reader, "text")
+    local text, refuse = labelled.cell(row, o.text, line, reader, "text")
     if type(text) ~= "string" then refuse("a text") end
-    local label, refuse_label = cell(row, o.label, line, reader, "label")
+    local label, refuse_label = labelled.cell(row, o.label, line, reader, "label")
     label = fields.name(label)
     if not label or label == "" then refuse_label("a label: a text that is not empty") end
     local i = #made.texts + 1
@@ -83,8 +84,13 @@ function labelled.settle(o)
     return nil
   end
   if o.data == "" or o.data == "random" then return nil end
+  return { labels = labelled.found(o, read(o.data, "data", o).labels) }
+end
+
+-- What the option is for these labels of the data, one of each row: each once, sorted.
+function labelled.found(o, labels)
   local list, seen = {}, {}
-  for _, label in ipairs(read(o.data, "data", o).labels) do
+  for _, label in ipairs(labels) do
     if not seen[label] then list[#list + 1], seen[label] = label, true end
   end
   if #list < 2 then
@@ -96,13 +102,7 @@ function labelled.settle(o)
       unicode.shown(o.label)))
   end
   table.sort(list)
-  return { labels = json.encode(json.array(list)) }
-end
-
--- The file that is trained with, looked at once a run.
-local function trained_file(o, run)
-  run.labelled_file = run.labelled_file or content.open(run, o.data, "data")
-  return run.labelled_file
+  return json.encode(json.array(list))
 end
 
 -- Writes texts one under another into a file beside `path`, and learns a vocabulary of them.
@@ -118,7 +118,7 @@ end
 -- The tokenizer: a vocabulary is learned from the texts that are trained with.
 local function tokenizer_of(o, run)
   return tokenizers.of(o, run, function()
-    local file, found = trained_file(o, run), read(o.data, "data", o)
+    local file, found = examples.trained_file(o, run), read(o.data, "data", o)
     local name = ("%s-texts-%s-%.15g-bpe%d.model"):format(file.content, o.text:gsub("[^%w_-]", "-"), o.eval_fraction,
       o.vocab)
     return cache.open(run.note):made(name,
@@ -160,8 +160,6 @@ local function random_source(o, seed)
   return source_of(o, tokens, class), count
 end
 
-local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
-
 -- Texts `list` of a file as tokens: of each the first seq. Says how many are longer.
 local function file_source(o, run, found, list, what, path)
   local tokenizer, numbers, tokens, class, cut = tokenizer_of(o, run), {}, {}, {}, 0
@@ -183,73 +181,13 @@ local function file_source(o, run, found, list, what, path)
     run.note(("note: %s: %d of %d texts have more than seq=%d tokens, of which the first count"):format(what, cut,
       #list, o.seq))
   end
-  return tokens, class, tokenizer
+  return source_of(o, tokens, class), tokenizer
 end
 
--- How many of the texts have which label: rows { label, count }.
-local function counts_of(o, found, list)
-  local count, counts = {}, {}
-  for _, at in ipairs(list) do count[found.labels[at]] = (count[found.labels[at]] or 0) + 1 end
-  for i, label in ipairs(labelled.labels(o)) do counts[i] = { label, count[label] or 0 } end
-  return counts
-end
+-- Texts with labels as cli.data.examples takes a kind of them.
+local KIND = { read = read, source = file_source, random = random_source, labels = labelled.labels }
 
--- What run.note says of a run's data.
-local function told(what, counts, total)
-  local words = {}
-  for i = 1, math.min(#counts, MOST_TOLD) do
-    words[i] = ("%s %d"):format(unicode.shown(counts[i][1]), counts[i][2])
-  end
-  return ("texts to %s with: %d (%s%s)"):format(what, total, table.concat(words, ", "),
-    #counts > MOST_TOLD and ", ..." or "")
-end
-
-function labelled.dataset(o, run)
-  if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
-  if o.batch * o.seq > MOST_TOKENS then
-    fail.usage(("batch=%.0f and seq=%.0f make %.0f tokens of a micro-batch; at most %.0f"):format(o.batch, o.seq,
-      o.batch * o.seq, MOST_TOKENS))
-  end
-  if o.data == "random" then
-    local source, count = random_source(o, run.seed)
-    return rows.dataset(rows.split(count, o.eval_fraction), o, run.seed, source, "data=random")
-  end
-  local file = trained_file(o, run)
-  local found = read(o.data, "data", o)
-  local list = rows.split(#found.texts, o.eval_fraction)
-  local tokens, class, tokenizer = file_source(o, run, found, list, "data", o.data)
-  run.note(told("train", counts_of(o, found, list), #list))
-  local made = rows.dataset(list, o, run.seed, source_of(o, tokens, class), "data: " .. o.data)
-  made.tokenizer, made.content = tokenizer, file.content
-  return made
-end
-
--- What is evaluated with: eval_data, or the share eval_fraction of data that is not trained with.
-function labelled.evaluation(o, run)
-  if not rows.evaluates(o) then return nil end
-  local own = {}
-  for key, value in pairs(o) do own[key] = value end
-  own.dropout = 0
-  return { o = own, data = function()
-    if o.data == "random" and o.eval_data == "" then
-      local source, count = random_source(o, run.seed)
-      return rows.evaluation(select(2, rows.split(count, o.eval_fraction)), o, source)
-    end
-    local path, what = o.eval_data, "eval_data"
-    if path == "" then path, what = o.data, "eval_fraction" end
-    local file = o.eval_data == "" and trained_file(o, run) or content.open(run, path, what)
-    local found = read(path, what, o)
-    local list = {}
-    for i = 1, #found.texts do list[i] = i end
-    if o.eval_data == "" then list = select(2, rows.split(#found.texts, o.eval_fraction)) end
-    if #list == 0 then
-      fail.input(("eval_fraction=%.15g of the %d rows of %s is none"):format(o.eval_fraction, #found.texts, path))
-    end
-    local made = rows.evaluation(list, o, source_of(o, file_source(o, run, found, list, what, path)))
-    made.counts = { labels = counts_of(o, found, list) }
-    if o.eval_data == "" then made.content = file.content end
-    return made
-  end }
-end
+function labelled.dataset(o, run) return examples.dataset(KIND, o, run) end
+function labelled.evaluation(o, run) return examples.evaluation(KIND, o, run) end
 
 return labelled

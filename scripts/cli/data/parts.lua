@@ -6,9 +6,15 @@ local fail = require "cli.base.fail"
 local parts = {}
 
 -- A dataset of `count` times as many micro-batches, whose batch(index) gives the whole one that part `index` is of.
+-- data.rebase(arrays, part, count): makes numbers of rows in arrays those that the rows have in that part (optional).
 function parts.dataset(data, count)
   local made = changed(data, { parts = count, batches = data.batches and data.batches * count })
-  function made.batch(index) return data.batch(math.floor(index / count)) end
+  function made.batch(index)
+    if not data.rebase then return data.batch(math.floor(index / count)) end
+    local results = { data.batch(math.floor(index / count)) }
+    data.rebase(results[1], index % count, count)
+    return unpack(results, 1, 4)
+  end
   return made
 end
 

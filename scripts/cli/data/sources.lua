@@ -1,10 +1,11 @@
 -- The kinds of data that recipes are given to make datasets of, beside running text.
 local sources = {}
 
-local KINDS = { labelled = "cli.data.labelled", columns = "cli.data.columns" }
+local KINDS = { labelled = "cli.data.labelled", columns = "cli.data.columns", pairs = "cli.data.pairs" }
 
--- Adds to `about`, what a recipe is given of a run, a table for each kind: labelled (texts with labels) and columns (a
--- table with a column to predict), each with settle(o), dataset(o) and evaluation(o).
+-- Adds to `about`, what a recipe is given of a run, a table for each kind: labelled (texts with labels), columns (a
+-- table with a column to predict) and pairs (texts to read and to write), each with dataset(o) and evaluation(o), and
+-- settle(o) where data say options.
 function sources.add(about)
   for name, module in pairs(KINDS) do
     about[name] = {}

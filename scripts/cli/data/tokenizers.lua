@@ -41,6 +41,10 @@ local function file_in(path)
     fail.input(("tokenizer: %s has vocab.json and merges.txt; a run keeps one file: save the tokenizer as " ..
       "tokenizer.json"):format(path))
   end
+  if posix.is_there(path .. "/vocab.txt") then
+    fail.input(("tokenizer: %s has vocab.txt alone, which does not say how text is cut: save the tokenizer as " ..
+      "tokenizer.json"):format(path))
+  end
 end
 
 -- That of a published model's file, as datasets have them.

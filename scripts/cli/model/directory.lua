@@ -48,11 +48,12 @@ end
 -- Whether the head of a model is its token table: what config.json says of it, or else whether the files have no head.
 -- a: its architecture; says: whether the config has the key.
 function directory.tied(self, a, says)
-  if not self.tensors then return a.tied end
+  if not self.tensors or not a.names.head then return a.tied end
   local head, found = a.names.head .. ".weight", false
   for name in pairs(self.tensors) do
     if name == head or name:sub(-#head - 1) == "." .. head then found = true end
   end
+  if a.head_in_file then return not found end
   if not found and says and not a.tied then
     fail.input(("%s: tie_word_embeddings is false, and the files have no '%s'"):format(self.name, head))
   end

@@ -1,14 +1,14 @@
--- Texts from a model with caches: the programs of a recipe that has them (`texts`), on a store of their own.
+-- Texts from a model: by programs with caches of a recipe that has them (`texts`), or else by one of a whole window.
 local cairn = require "cairn"
 local fail = require "cli.base.fail"
-local runs = require "cli.train.run"
+local planning = require "cli.train.planning"
+local windows = require "cli.model.windows"
 
-local texts = {}
+local texts = { TEMPERATURE = 0.8, TOP = 40 }
 
--- The programs of a model (cli.model.trained) for so many samples, prompts of at most `longest` tokens and `rows`
--- tokens in all: rows {name, graph}; nil: it has none for that.
-function texts.programs(source, shape)
-  local recipe, o = source.recipe, source.o
+-- The programs of a recipe for so many samples, prompts of at most `longest` tokens and `rows` tokens in all: rows
+-- {name, graph}, the one that decodes first; nil: it has none for that. mismatch(graph) -> why it is not the model's.
+function texts.programs(recipe, o, shape, mismatch)
   if not (recipe and recipe.texts) then return nil end
   local rows = {}
   for i, length in ipairs { 1, shape.longest > 1 and shape.longest or nil } do
@@ -17,36 +17,69 @@ function texts.programs(source, shape)
       dtype = shape.dtype })
     if ends.problem then return nil end
     graph = fail.check("graph", graph:freeze(ends))
-    if source.mismatch(graph) then return nil end  -- the checkpoint's own graph counts
+    if mismatch and mismatch(graph) then return nil end  -- the checkpoint's own graph counts
     rows[i] = { name = i == 1 and "decode" or "prefill", graph = graph }
   end
   return rows
 end
 
--- Plans and opens programs; fill(session, graph) loads the parameters. given: formats (rules of --format), parameters
--- (what they are stored as); nil: the recipe's own. Returns {generator, session, plans}.
-function texts.open(programs, options, given, vocabulary, fill)
-  options.rates = options.rates or "model"  -- nobody asks how long these plans take
-  local wanted = runs.plan_options(options)
-  wanted.no_optimizer, wanted.formats = true, given.formats or wanted.formats
-  wanted.parameters = given.parameters
-  local plans = fail.plan("plan", cairn.plan_set(programs, runs.device(options), wanted))
-  local sessions = fail.check("session", cairn.sessions(plans))
-  fill(sessions[1], programs[1].graph)
+-- What makes texts by sessions of these programs (cairn.generator), or by the one of a window, which has no caches.
+function texts.writer(sessions, cached, tokenizer)
   -- Logits are often padded; a tokenizer of bytes may know more than a model of fewer.
-  vocabulary = math.min(vocabulary, programs[1].graph:info("logits").shape[2])
-  return { generator = fail.check("generate", cairn.generator(sessions, vocabulary)), session = sessions[1],
-           plans = plans }
+  local shape = sessions[1].graph:info("logits").shape
+  local vocabulary = math.min(tokenizer:vocabulary(), shape[#shape])
+  if not cached then return windows.open(sessions[1], vocabulary) end
+  return fail.check("generate", cairn.generator(sessions, vocabulary))
 end
 
--- The most that the plans take, by tier.
-function texts.planned(self)
+-- Plans and opens programs on a store of their own; source: of cli.model.trained. Returns sessions and plans.
+function texts.open(programs, options, source)
+  options.rates = options.rates or "model"  -- nobody asks how long these plans take
+  local wanted = planning.plan_options(options)
+  wanted.no_optimizer, wanted.formats = true, source.formats or wanted.formats
+  wanted.parameters = source.parameters
+  local plans = fail.plan("plan", cairn.plan_set(programs, planning.device(options), wanted))
+  local sessions = fail.check("session", cairn.sessions(plans))
+  source.fill(sessions[1], programs[1].graph)
+  return sessions, plans
+end
+
+-- The most that plans take, by tier.
+function texts.planned(plans)
   local peaks = { device = 0, host = 0, disk = 0 }
-  for _, plan in ipairs(self.plans) do
+  for _, plan in ipairs(plans) do
     local own = fail.check("plan", plan:summary()).peak_bytes
     for tier in pairs(peaks) do peaks[tier] = math.max(peaks[tier], own[tier]) end
   end
   return peaks
+end
+
+local function prompt(tokenizer, text, what)
+  if tokenizer.kind == "pretrained" then
+    local tokens, count = tokenizer:encode_with(text, { special = true })
+    fail.check(what, tokens, count)
+    local list = {}
+    for i = 1, count do list[i] = tokens[i - 1] end
+    if count > 0 then return list end
+  end
+  local tokens = fail.check(what, tokenizer:encode(text))
+  return #tokens > 0 and tokens or fail.check(what, tokenizer:encode("\n"))
+end
+
+-- A prompt's tokens, with those that a published model's tokenizer puts around a text; an empty one is a line's end.
+-- last: a token that they end with, if any does.
+function texts.encoded(tokenizer, text, what, last)
+  local tokens = prompt(tokenizer, text, what)
+  if last and tokens[#tokens] ~= last then tokens[#tokens + 1] = last end
+  return tokens
+end
+
+-- The text of tokens; of a published model without special ones.
+function texts.decoded(tokenizer, tokens)
+  if tokenizer.kind == "pretrained" then
+    return fail.check("generate", tokenizer:decode_with(tokens, { skip_special = true }))
+  end
+  return fail.check("generate", tokenizer:decode(tokens))
 end
 
 return texts

@@ -10,8 +10,8 @@ local models = require "cli.checkpoint.model"
 local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local recipes = require "cli.recipe.load"
-local sampling = require "cli.train.sampling"
 local tokenizers = require "cli.data.tokenizers"
+local unicode = require "cli.base.unicode"
 local weights = require "cli.recipe.weights"
 
 local trained = {}
@@ -36,17 +36,25 @@ local function ends_of(path)
   return {}
 end
 
+local function refuse_no_texts(path, recipe)
+  if recipe.no_texts then fail.input(("%s writes no text: %s"):format(unicode.shown(path), recipe.no_texts)) end
+end
+
 local function of_directory(path, root, options, note)
   local recipe, o = forward.recipe(path, root, {})
-  local self = { recipe = recipe, o = o, tokenizer = tokenizers.of_directory(path).opened, ends = ends_of(path) }
+  refuse_no_texts(path, recipe)
+  local self = { recipe = recipe, o = o, tokenizer = tokenizers.of_directory(path).opened, ends = ends_of(path),
+                 begins = recipe.begins and recipe.call("begins", o) }
   self.parameters = options.amp == "bf16" and "bf16" or nil  -- products read nothing else
   function self.mismatch() return nil end
   function self.fill(session, graph)
     weights.import({ recipe = recipe, o = o, graph = graph, session = session, spec = { note = note } },
       directory.weights(recipe.directory))
   end
-  function self.windowed(rows)
-    local _, longer = forward.recipe(path, root, { { "seq", ("%d"):format(rows) } })
+  function self.windowed(rows, source)
+    local settings = { { source and "target_seq" or "seq", ("%d"):format(rows) } }
+    settings[2] = source and { "seq", ("%d"):format(source) }
+    local _, longer = forward.recipe(path, root, settings)
     return forward.open(recipe, longer, options, 1, note)
   end
   return self
@@ -60,7 +68,10 @@ local function of_run(path, root, options, note)
   local self = { ends = {}, tokenizer = checkpoints.tokenizer(opened), formats = parameters.of(opened) }
   if options.recipe or recipes.built_in(opened.text("recipe") or "", root) then
     self.recipe = checkpoints.recipe(opened, root, options.recipe, options.recipe_changed, note)
+    refuse_no_texts(path, self.recipe)
     self.o = checkpoints.options(opened, self.recipe)
+    self.begins = self.recipe.begins and self.recipe.call("begins", self.o)
+    if self.begins then self.ends[self.begins.last] = true end
   end
   function self.mismatch(made) return bundle.mismatch(made, graph) end
   function self.fill(session) fail.check(opened.directory, session:load(opened.checkpoint)) end
@@ -68,28 +79,9 @@ local function of_run(path, root, options, note)
   return self
 end
 
--- A prompt's tokens, with those that a published model's tokenizer puts around a text.
-function trained.encoded(tokenizer, text, what)
-  if tokenizer.kind == "pretrained" then
-    local tokens, count = tokenizer:encode_with(text, { special = true })
-    fail.check(what, tokens, count)
-    local list = {}
-    for i = 1, count do list[i] = tokens[i - 1] end
-    if count > 0 then return list end
-  end
-  return sampling.prompt(tokenizer, text, what)
-end
-
--- The text of tokens; of a published model without special ones.
-function trained.decoded(tokenizer, tokens)
-  if tokenizer.kind == "pretrained" then
-    return fail.check("generate", tokenizer:decode_with(tokens, { skip_special = true }))
-  end
-  return fail.check("generate", tokenizer:decode(tokens))
-end
-
--- {recipe (nil: not known), o, tokenizer, ends (a set of tokens), formats, parameters,
--- mismatch(graph) -> why it is not the model's, fill(session, graph), windowed(tokens) -> {session, graph, plan}}.
+-- {recipe (nil: not known), o, tokenizer, ends (a set of tokens), formats, parameters, begins ({first, last}, of texts
+-- that follow from a source; nil: that go on with a prompt), mismatch(graph) -> why it is not the model's,
+-- fill(session, graph), windowed(tokens, those of a source) -> {session, graph, plan}}.
 function trained.open(path, root, options)
   local function note(message)
     if not options.quiet then io.stderr:write(message, "\n") end

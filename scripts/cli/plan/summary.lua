@@ -53,7 +53,7 @@ end
 
 -- Seconds of a step whose micro-batches take `seconds` each in their plan: no plan changes what is around it.
 function summary.step_seconds(plan, seconds, micro_steps)
-  return (seconds + plan.host_seconds) * micro_steps + plan.update_seconds
+  return (seconds + plan.host_seconds + (plan.sums_seconds or 0)) * micro_steps + plan.update_seconds
 end
 
 -- micro_steps: micro-batches of a step; the library's seconds are of one.

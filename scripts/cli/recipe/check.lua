@@ -38,6 +38,7 @@ local PARTS = {
   { "training", "table", "a table of defaults, as { steps = 100, rate = 3e-4 }" },
   { "generator", "function", "function(o, graph) that returns { outputs = { logits } }" },
   { "texts", "function", "function(o, graph, shape) that returns { outputs = { logits } }" },
+  { "begins", "function", "function(o) that returns { first =, last = }, tokens of texts that follow from a source" },
   { "predictor", "function", "function(o, graph) that returns { outputs = { name = value } }" },
   { "settle", "function", "function(o, run) that returns { option = value } for what data say, or nothing" },
   { "names", "function", "function(o) that returns rows { ours, theirs, transposed }" },
@@ -45,7 +46,11 @@ local PARTS = {
   { "config", "function", "function(o) that returns rows { key of config.json, value, option }" },
   { "hf_config", "function", "function(o) that returns the config.json of an exported model, as a table or a text" },
   { "unused", "function", "function(o) that returns Lua patterns of tensors in weight files that are not needed" },
+  { "fresh", "function", "function(o) that returns patterns, as of --init-missing, of what weight files may lack" },
+  { "no_texts", "string", "why no text is made with the generator, as 'it is an encoder'" },
   { "programs", "function", "function(o, run) that returns rows { name, length, o }, or nothing" },
+  { "effective", "function", "function(o) that returns { inputs =, values = function(sums) ... end }, or nothing" },
+  { "sums", "function", "function(o, graph) that returns { outputs = { name = value } }, to be summed over a step" },
   { "evaluation", "function", "function(o, run) that returns { o =, data = function() ... end }, or nothing" },
   { "groups", "function", 'function(o) that returns rows { pattern = "*.bias", optimizer =, rate_scale = }' },
   { "amp_rules", "function", 'function(o) that returns rows { op = "softmax", region = "h0", class = "full" }' },
@@ -192,7 +197,7 @@ local function end_of(place, name, value, graph)
 end
 
 local METRIC = "{ sum =, weight =, better = 'lower' }, { outputs = { name = value }, measure = function(outputs, " ..
-  "arrays) ... end, better = 'higher' } or { of = 'loss', apply = math.exp, better = 'lower' }"
+  "arrays) ... end, better = 'higher' }, { outputs =, count = } or { of = 'loss', apply = math.exp, better = 'lower' }"
 local TAKEN = { step = true, loss = true, weight = true, tokens = true, seconds = true, rate = true, outcome = true,
                 gradient_norm = true, stall_seconds = true }
 
@@ -205,7 +210,7 @@ local function metrics(place, list, graph)
       fail.input(("%s: %s: the name is taken, or not of letters, digits and _"):format(place, what))
     end
     if type(metric) ~= "table" then refuse(place, what, metric, METRIC) end
-    if metric.better ~= "lower" and metric.better ~= "higher" then
+    if not metric.count and metric.better ~= "lower" and metric.better ~= "higher" then
       refuse(place, what .. ": better", metric.better, "'lower' or 'higher': which way it improves")
     end
     if metric.sum ~= nil then
@@ -216,7 +221,7 @@ local function metrics(place, list, graph)
             table.concat(metric[part]:shape(), ", ")))
         end
       end
-    elseif type(metric.measure) == "function" and type(metric.outputs) == "table" then
+    elseif type(metric.measure or metric.count) == "function" and type(metric.outputs) == "table" then
       for key, value in pairs(metric.outputs) do
         end_of(place, ("metric '%s': outputs.%s"):format(name, tostring(key)), value, graph)
       end

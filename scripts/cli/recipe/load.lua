@@ -12,12 +12,18 @@
 --                                                                            optional: the same with caches; shape:
 --                                                                            {samples, length, rows, dtype}, as
 --                                                                            cairn.generator wants programs
+--   begins    = function(o) return { first =, last = } end                   optional: the generator reads a source,
+--                                                                            too, source[1, n] and source_lengths[1];
+--                                                                            tokens that begin and end every text
 --   predictor = function(o, graph) return { outputs = { name = value } } end  optional: rows in, answers out
 --   settle    = function(o, run) return { option = value } end               optional: option values that data say
---   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names
+--   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names;
+--                                                                            fourth, stacked: see Session:import
 --   check     = function(o) ... return "what is wrong" or nothing end         optional: options that do not go together
 --   config    = function(o) return { { key, value, option }, ... } end       optional: what config.json must say
 --   hf_config = function(o) return { model_type =, ... } end                 optional: config.json of an exported model
+--   fresh     = function(o) return { "pattern", ... } end                    optional: parameters that files may lack
+--   no_texts  = "why"                                                        optional: the generator writes no texts
 --   unused    = function(o) return { "pattern", ... } end                    optional: tensors of files not needed
 --   programs  = function(o, run) return { { name, length, o }, ... } end     optional: several graphs on the same
 --                                                                            parameters, by their option values;
@@ -174,7 +180,7 @@ local function search_beside(path)
   package.path = ("%s;%s/?.lua"):format(package.path, folder)
 end
 
--- Gives the recipe decoder what a model's directory says: the defaults of its options.
+-- Gives a recipe of directories what a model's directory says: the defaults of its options.
 local function adopt(self, model)
   local architecture = require "families.parts.architecture"
   local a, says = architecture.of(model.text, model.name)
@@ -193,7 +199,7 @@ end
 -- not.
 function recipe.load(name, root, approve)
   local model = not recipe.built_in(name, root) and directory.is(name) and directory.open(name) or nil
-  local path = recipe.find(model and "decoder" or name, root)
+  local path = recipe.find(model and require("families.parts.config").recipe(model.text) or name, root)
   local text = files.read(path, "recipe")
   local built_in = path == recipe.built_in(path:match("([^/]*)%.lua$") or "", root)
   if approve then approve(path, text, built_in) end

@@ -17,7 +17,7 @@ function parameters.pattern(text)
   return "^" .. text:gsub("[^%w_]", "%%%0"):gsub("%%%*", ".*"):gsub("%%%?", ".") .. "$"
 end
 
-local GRAPHS = { model = true, generator = true, predictor = true, texts = true }
+local GRAPHS = { model = true, generator = true, predictor = true, texts = true, sums = true }
 
 -- Calls a part of a recipe, as guarded(path, fn, ...) does. In a graph that it builds, parameters whose names match
 -- what the recipe's `frozen` says are not trained.

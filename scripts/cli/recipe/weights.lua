@@ -13,6 +13,7 @@ local unicode = require "cli.base.unicode"
 local weights = {}
 
 local MOST_LISTED = 8
+local FRESH_SEED = 1337  -- of parameters that files lack, where nothing is trained
 local PIECE = 2 ^ 20  -- bytes of tensors that are compared at a time
 
 -- How the names of a file may differ from the recipe's: of the body alone, or of a model with other parts around it.
@@ -22,12 +23,16 @@ local RENAMES = {
   function(name) return (name:gsub("^model%.", "")) end,
   function(name) return "language_model." .. name end,
   function(name) return (name:gsub("^model%.", "model.language_model.")) end,
+  function(name) return (name:gsub("^bert%.", "")) end,
+  function(name)
+    return (name:gsub("LayerNorm%.weight$", "LayerNorm.gamma"):gsub("LayerNorm%.bias$", "LayerNorm.beta"))
+  end,
 }
 -- And back: what the recipe may call a tensor of a file.
 local function plain_names(name, rename)
   local list = {}
   for _, plain in ipairs { name, (name:gsub("^transformer%.", "")), "model." .. name,
-                           (name:gsub("^language_model%.", "")),
+                           "bert." .. name, (name:gsub("^language_model%.", "")),
                            (name:gsub("^model%.language_model%.", "model.")) } do
     if rename(plain) == name then list[#list + 1] = plain end
   end
@@ -36,16 +41,23 @@ end
 
 local function shape_text(shape) return "[" .. table.concat(shape, ", ") .. "]" end
 
--- What the model needs: rows {ours, theirs, transposed, shape as the file has it}, by the recipe's names.
+-- What the model needs: rows {ours, theirs, transposed, stacked, shape as the file has it}, by the recipe's names.
 local function needs(run)
   local names, by_name = run.recipe.names and run.recipe.call("names", run.o) or {}, {}
-  for _, row in ipairs(names) do by_name[row.ours or row[1]] = row end
+  for _, row in ipairs(names) do
+    local ours = row.ours or row[1]
+    by_name[ours] = by_name[ours] or {}
+    table.insert(by_name[ours], row)
+  end
   local rows = {}
-  for i, info in ipairs(run.graph:parameters()) do
-    local row = by_name[info.name] or { info.name, info.name }
-    local transposed = row.transposed or row[3]
-    local shape = transposed and #info.shape == 2 and { info.shape[2], info.shape[1] } or info.shape
-    rows[i] = { ours = info.name, theirs = row.theirs or row[2], transposed = transposed, shape = shape }
+  for _, info in ipairs(run.graph:parameters()) do
+    for _, row in ipairs(by_name[info.name] or { { info.name, info.name } }) do
+      local transposed, stacked = row.transposed or row[3], row.stacked or row[4]
+      local shape = { unpack(info.shape, stacked and 2 or 1) }
+      if transposed and #shape == 2 then shape = { shape[2], shape[1] } end
+      rows[#rows + 1] = { ours = info.name, theirs = row.theirs or row[2], transposed = transposed, stacked = stacked,
+                          shape = shape }
+    end
   end
   return rows
 end
@@ -140,8 +152,8 @@ local function patterns_of(text)
   return list
 end
 
--- Marks the parameters that the file need not have. Each pattern must match one, by either side's name.
-local function allow_missing(rows, rename, text)
+-- Marks the parameters that the file need not have, by either side's name. known: each pattern must match one.
+local function allow_missing(rows, rename, text, known)
   local patterns = patterns_of(text)
   for _, row in ipairs(rows) do
     for _, each in ipairs(patterns) do
@@ -151,16 +163,19 @@ local function allow_missing(rows, rename, text)
     end
   end
   for _, each in ipairs(patterns) do
-    if not each.found then fail.usage(("--init-missing %s: no parameter has such a name"):format(each.glob)) end
+    if known and not each.found then
+      fail.usage(("--init-missing %s: no parameter has such a name"):format(each.glob))
+    end
   end
 end
 
 local function check_names(run, path, rows, rename, tensors)
-  local missing, wrong = {}, {}
+  local missing, wrong, there = {}, {}, {}
+  for _, row in ipairs(rows) do there[row.ours] = there[row.ours] or tensors[rename(row.theirs)] ~= nil end
   for _, row in ipairs(rows) do
     local theirs = rename(row.theirs)
     local tensor = tensors[theirs]
-    if not tensor and row.optional then
+    if not tensor and row.optional and not there[row.ours] then  -- of several tensors for one parameter all
       row.missing = true
     elseif tensor and tensor.unusable then
       wrong[#wrong + 1] = ("%s is %s %s, a tensor that cairn has no use for; the model needs %s of a float type")
@@ -218,7 +233,10 @@ local function tell(run, path, rows, tensors)
     if tensor.unusable then passed[#passed + 1] = ("%s (%s)"):format(unicode.shown(name), tensor.unusable) end
   end
   table.sort(passed)
-  for _, row in ipairs(rows) do fresh[#fresh + 1] = row.missing and row.ours or nil end
+  for i, row in ipairs(rows) do
+    local first = i == 1 or rows[i - 1].ours ~= row.ours
+    fresh[#fresh + 1] = row.missing and first and row.ours or nil
+  end
   if #passed > 0 then
     note(("note: %s: tensors that nothing needs are passed over: %s"):format(path, listed(passed)))
   end
@@ -242,14 +260,23 @@ function weights.import(run, path, missing)
   end
   local rows = needs(run)
   local rename = pick_rename(rows, file.tensors)
-  allow_missing(rows, rename, missing)
+  allow_missing(rows, rename, missing, true)
+  if run.recipe.fresh then allow_missing(rows, rename, table.concat(run.recipe.call("fresh", run.o), ",")) end
   local beside = directory and path .. "/" or path
   model_config.check(run, beside, true)  -- of another family, nothing else is worth a word
   check_names(run, path, rows, rename, file.tensors)
   model_config.check(run, beside)
   local names = {}
+  local fresh = false
   for i, row in ipairs(rows) do
-    names[i] = { ours = row.ours, theirs = not row.missing and rename(row.theirs) or nil, transposed = row.transposed }
+    if not row.missing or i == 1 or rows[i - 1].ours ~= row.ours then
+      names[#names + 1] = { ours = row.ours, theirs = not row.missing and rename(row.theirs) or nil,
+                            transposed = row.transposed, stacked = not row.missing and row.stacked }
+    end
+    fresh = fresh or row.missing
+  end
+  if fresh and not missing then  -- who asked for it by a pattern has begun with the seed already
+    fail.check("initial weights", run.session:initialise(run.spec.seed or FRESH_SEED))
   end
   fail.check("--init", run.session:import(path, names))
   tell(run, path, rows, file.tensors)

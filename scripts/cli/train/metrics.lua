@@ -4,7 +4,10 @@
 --   { outputs = { logits = value }, measure = function(outputs, arrays) return sum, weight end, better = "higher" }
 --                                                             from values read back; in evaluation, and in training
 --                                                             where training = true
---   { of = "loss", apply = math.exp, better = "lower" }       of the mean of another, by a function
+--   { outputs =, count = function(outputs, arrays) return { numbers } end }
+--                                                             in evaluation: numbers that are summed and told to nobody
+--   { of = "loss", apply = math.exp, better = "lower" }       of the mean of another, or the sums of such numbers, by a
+--                                                             function
 local fail = require "cli.base.fail"
 
 local metrics = {}
@@ -17,7 +20,7 @@ local function sorted_names(list)
 end
 
 -- What a graph must give for its metrics: its ends' `metrics` as an array of rows {name, better, sum, weight, outputs
--- (names of values), measure, of, apply}, and the values to freeze it with. evaluates: for evaluation, else for
+-- (names of values), measure, count, of, apply}, and the values to freeze it with. evaluates: for evaluation, else for
 -- training.
 function metrics.of(ends, evaluates)
   local rows, values = {}, {}
@@ -27,10 +30,11 @@ function metrics.of(ends, evaluates)
   end
   for _, name in ipairs(sorted_names(ends.metrics)) do
     local given = ends.metrics[name]
-    local row = { name = name, better = given.better, measure = given.measure, of = given.of, apply = given.apply }
+    local row = { name = name, better = given.better, measure = given.measure, count = given.count,
+                  of = given.of, apply = given.apply }
     if given.sum then
       row.sum, row.weight = name_of(given.sum), name_of(given.weight)
-    elseif given.measure and (evaluates or given.training) then
+    elseif given.measure and (evaluates or given.training) or given.count and evaluates then
       row.outputs = {}
       for key, value in pairs(given.outputs) do row.outputs[key] = name_of(value) end
     end
@@ -39,10 +43,12 @@ function metrics.of(ends, evaluates)
   return rows, values
 end
 
--- Names of metrics, the loss first.
+-- Names of metrics that are told, the loss first.
 function metrics.names(rows)
   local names = { "loss" }
-  for _, row in ipairs(rows) do names[#names + 1] = row.name end
+  for _, row in ipairs(rows) do
+    if row.better then names[#names + 1] = row.name end
+  end
   return names
 end
 
@@ -50,7 +56,7 @@ local Sums = {}
 Sums.__index = Sums
 
 -- Sums over the micro-batches of an effective batch, or over evaluation data.
-function metrics.sums(rows) return setmetatable({ rows = rows, sum = {}, weight = {} }, Sums) end
+function metrics.sums(rows) return setmetatable({ rows = rows, sum = {}, weight = {}, totals = {} }, Sums) end
 
 local function scalar(session, name) return fail.check("metrics", session:read(name))[1] end
 
@@ -64,8 +70,14 @@ function Sums:add(session, arrays, call, rows)
     elseif row.outputs then
       local outputs = {}
       for key, name in pairs(row.outputs) do outputs[key] = fail.check("metrics", session:read(name)) end
-      sum, weight = call(row.measure, outputs, arrays)
-      if type(sum) ~= "number" or type(weight) ~= "number" then
+      if row.count then
+        local total = self.totals[row.name] or {}
+        for i, number in ipairs(call(row.count, outputs, arrays)) do total[i] = (total[i] or 0) + number end
+        self.totals[row.name] = total
+      else
+        sum, weight = call(row.measure, outputs, arrays)
+      end
+      if row.measure and (type(sum) ~= "number" or type(weight) ~= "number") then
         fail.input(("metric '%s': measure returned %s and %s; wanted: a sum and its weight, two numbers"):format(
           row.name, tostring(sum), tostring(weight)))
       end
@@ -85,12 +97,13 @@ function Sums:means(loss)
     if weight and weight ~= 0 then values[row.name] = self.sum[row.name] / weight end
   end
   for _, row in ipairs(self.rows) do
-    if row.of and values[row.of] then values[row.name] = row.apply(values[row.of]) end
+    local of = row.of and (values[row.of] or self.totals[row.of])
+    if of then values[row.name] = row.apply(of) end
   end
   return values
 end
 
-function Sums:clear() self.sum, self.weight = {}, {} end
+function Sums:clear() self.sum, self.weight, self.totals = {}, {}, {} end
 
 -- The sums as a text that restore takes, exact to the bit, for a checkpoint inside an effective batch.
 function Sums:text()

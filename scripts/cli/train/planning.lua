@@ -3,6 +3,7 @@
 local bundle = require "cli.checkpoint.bundle"
 local cairn = require "cairn"
 local check_budget = require "cli.plan.check_budget"
+local effective = require "cli.train.effective"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
@@ -45,10 +46,18 @@ function planning.parameter_count(graph)
   return count
 end
 
--- The graph of a program. first: that of the first program, which has all parameters.
+local function checked(recipe, graph, first)
+  local problem = bundle.mismatch(graph, first)
+  if problem then fail.input(("%s: texts: %s"):format(recipe.path, problem)) end
+  return graph
+end
+
+-- The graph of a program; row.graph: it is there. first: that of the first program, which has all parameters.
 function planning.graph_of(recipe, row, first, limit)
+  if row.graph then return checked(recipe, row.graph, first) end
   if row.kind == "generation" then return bundle.build_generator(recipe, row.o, first) end
   if row.kind == "evaluation" then return evaluation.graph(recipe, row.o) end
+  if row.kind == "sums" then return effective.graph(recipe, row.o) end
   return planning.graph(recipe, row.o, limit)
 end
 

@@ -2,18 +2,21 @@
 -- size, evaluation, generation. Planned together into one arena.
 local cairn = require "cairn"
 local changed = require "cli.base.changed"
+local effective = require "cli.train.effective"
 local fail = require "cli.base.fail"
 
 local programs = {}
 
 -- Rows {name, length, kind, o} of a run, the one that has all parameters first; nil: one program, for training, is
--- enough. kind: "train", "evaluation" or "generation". rows.plain: the recipe asked for none of its own.
+-- enough. kind: "train", "sums" (of cli.train.effective), "evaluation" or "generation". rows.plain: the recipe asked
+-- for none of its own.
 -- about: what recipes are told of the run; data: its dataset, or nil where no data are needed to know; forward: rows
 -- {name, kind, o} of what runs beside training.
 function programs.rows(recipe, o, about, data, forward)
   local rows = recipe.programs and recipe.call("programs", o, about)
   local rest, list = data and data.remainders or {}, { plain = rows == nil }
-  if not rows and #rest == 0 and #forward == 0 then return nil end
+  local first = effective.of(recipe, o)
+  if not rows and #rest == 0 and #forward == 0 and not first then return nil end
   for i, row in ipairs(rows or { { name = "train", o = o } }) do
     list[i] = { name = row.name, length = row.length, kind = "train", o = row.o }
   end
@@ -21,6 +24,7 @@ function programs.rows(recipe, o, about, data, forward)
     list[#list + 1] = { name = row.name, length = row.length, kind = "train", remainder = true,
                           o = changed(o, row.changes) }
   end
+  if first then effective.add(list) end
   for _, row in ipairs(forward) do list[#list + 1] = row end
   return list
 end
@@ -49,6 +53,8 @@ function programs.plan(rows, device, wanted, build, explained)
     end
     list[i], list[row.name] = program, program
   end
+  local first = list[largest.name .. "-sums"]  -- runs before each of its micro-batches, too
+  largest.summary.sums_seconds = first and first.summary.predicted_seconds
   return list, largest, peaks
 end
 

@@ -2,6 +2,7 @@
 local cairn = require "cairn"
 local changed = require "cli.base.changed"
 local check = require "cli.recipe.check"
+local effective = require "cli.train.effective"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
 local lengths = require "cli.recipe.lengths"
@@ -15,6 +16,7 @@ local progress = require "cli.train.progress"
 local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
 local refusal = require "cli.plan.refusal"
+local sample_rows = require("cli.train.samples").rows
 local sources = require "cli.data.sources"
 local together = require "cli.plan.together"
 local weights = require "cli.recipe.weights"
@@ -46,6 +48,11 @@ function run.check_one_program(recipe, o, options)
   local rows = recipe.programs and recipe.call("programs", o, run.helpers {
     seed = options.seed or run.DEFAULT_SEED, steps = options.steps or recipe.training.steps, accumulate = 1,
     note = function() end })
+  local first = effective.of(recipe, o)
+  if first then
+    fail.usage(("%s sums over each step before it trains, in a program of its own: it goes with `cairn plan` and " ..
+      "`cairn train`%s"):format(recipe.path, first.without and ("; %s leaves that out"):format(first.without) or ""))
+  end
   if not rows or #rows < 2 then return end
   local names = {}
   for i, row in ipairs(rows) do names[i] = row.name end
@@ -68,6 +75,7 @@ end
 -- the data is trained on; optional), and what stays the caller's: device (an open one, optional), plan (a
 -- ready one for all of these, optional). Parameters are filled by initialise, import or restore.
 function run.open(spec)
+  spec.o = effective.told(spec.recipe, spec.o, spec.accumulate)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
   local note = spec.note or function() end
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note,
@@ -90,11 +98,12 @@ function run.open(spec)
     if spec.options.prefetch then data = prefetch.dataset(data, self, o, about, spec.options.prefetch) end
     return count == 1 and data or parts.dataset(data, count)
   end
-  if spec.o.remainder == "own" then self.data = dataset() end
+  if spec.o.remainder == "own" or spec.generates then self.data = dataset() end
+  self.effective = effective.of(spec.recipe, spec.o)
   local forward = {}
   self.evaluation = spec.evaluates and evaluation.of(spec.recipe, spec.o, about) or nil
   if self.evaluation then forward[1] = { name = "evaluation", kind = "evaluation", o = self.evaluation.o } end
-  if spec.generates then forward[#forward + 1] = { name = "generation", kind = "generation", o = spec.o } end
+  for _, row in ipairs(spec.generates and sample_rows(self) or {}) do forward[#forward + 1] = row end
   local rows = not spec.plan and programs.rows(spec.recipe, spec.o, about, self.data, forward)
   if rows then
     self:plan_programs(rows)
@@ -146,11 +155,12 @@ function Run:open_programs()
   local plans = {}
   for i, program in ipairs(self.programs) do plans[i] = program.plan end
   for i, session in ipairs(fail.check("session", cairn.sessions(plans))) do
-    self.programs[i].session, self.programs[i].inputs = session, session.graph:inputs()
+    self.programs[i].session = session
+    self.programs[i].inputs = effective.given(session.graph:inputs(), self.effective)
   end
   self.trained = {}
   for i, program in ipairs(self.programs) do
-    if program.kind == "train" then self.trained[i] = program end
+    if program.kind == "train" then self.trained[i], program.sums = program, self.programs[program.name .. "-sums"] end
   end
   self.session = self.programs[1].session
 end
@@ -165,9 +175,9 @@ function Run:begin(path, missing)
 end
 
 -- Writes micro-batch number `index` of data ({batch, batches}) into the session of its program; `program`: the one it
--- must be of, or nil: batch says it. Returns the program, the arrays, their tokens and samples, and whether the data
--- say these; false if a signal ended the recipe's code.
-function Run:fill(data, index, program)
+-- must be of, or nil: batch says it; sums: into the one that sums before that one trains. Returns the program, the
+-- arrays, their tokens and samples, and whether the data say these; false if a signal ended the recipe's code.
+function Run:fill(data, index, program, sums)
   local recipe, batch = self.recipe, data.batch
   local called, arrays, tokens, which, samples = pcall(recipe.guard, batch, index)
   if not called then
@@ -188,6 +198,7 @@ function Run:fill(data, index, program)
     arrays = parts.of(place, arrays, index, data.parts, program.inputs)
     tokens, samples = (tokens or 0) / data.parts, samples and samples / data.parts
   end
+  if sums then program, arrays = program.sums, effective.taken(arrays, program.sums.inputs) end
   for name, array in pairs(arrays) do
     local what = ("micro-batch %d, input '%s'"):format(index, name)
     local wrote, ok, err = pcall(program.session.write, program.session, name, array)
@@ -206,6 +217,7 @@ end
 function Run:try_micro(index)
   local program, arrays, tokens, samples = self:fill(self.data, index)
   if not program then return false end
+  for name, array in pairs(self.of_step or {}) do fail.check("step", program.session:write(name, array)) end
   local report, err = self.stepper:micro(self.programs and program.session)
   local shrinks = self.spec.options.on_oom == "shrink"
   if not report and (err.status == "CANCELLED" or err.status == "OUT_OF_MEMORY" and shrinks) then return nil, err end
@@ -231,7 +243,7 @@ end
 function Run:forget()
   if fail.check("step", self.stepper:report()).micro > 0 then fail.check("step", self.stepper:discard()) end
   if self.step_from then self.next_batch = self.step_from end
-  self.micro_before = 0
+  self.micro_before, self.of_step = 0, nil
   self.sums:clear()
 end
 
@@ -245,6 +257,10 @@ function Run:step(stop)
   local first, tokens, stall, submit, samples, report = self.next_batch, 0, 0, {}, 0, nil
   local copies, fell_back, problem = { host = {}, disk = {} }, false
   self.step_from = first - self.micro_before  -- its first micro-batch
+  if self.effective and not self.of_step then
+    self.of_step = effective.run(self.effective, self, self.step_from, stop)
+    if not self.of_step then return { outcome = "stopped" } end
+  end
   repeat
     if report and stop and stop() then return { outcome = "stopped", report = report } end
     local made, count, rows  -- count: nil, err where nothing was made
@@ -268,7 +284,7 @@ function Run:step(stop)
       report = fail.check("step", self.stepper:apply())
     end
   until report.outcome ~= "accumulated"
-  self.micro_before, self.step_from = 0, self.next_batch
+  self.micro_before, self.step_from, self.of_step = 0, self.next_batch, nil
   local loss = report.outcome ~= "skipped_empty" and report.step_loss or 0 / 0  -- without a weight there is no mean
   local means = self.sums:means(loss)
   self.sums:clear()
@@ -292,6 +308,7 @@ function Run:digest() return fail.check("digest", self.session:digest()) end
 
 function Run:close()
   prefetch.close()
+  if self.writer then self.writer:free() end
   for _, part in ipairs { "stepper", "session" } do self[part]:free() end
   for _, program in ipairs(self.programs or {}) do
     if program.session ~= self.session then program.session:free() end

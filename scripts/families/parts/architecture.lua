@@ -8,8 +8,16 @@
 --   gated, fused_gate_up (gate|up), activation (network.ACTIVATIONS)
 --   windows[layer] (keys), rotary[layer] (which of ropes, or nil), attention_scales[layer], attention_softcap
 --   ropes[type]: families.parts.rope; query_growth = {beta, original}
+--   sinks: each head has a learned score without a key
+--   experts = {count, chosen (of them, for each token), normalise (weights of the chosen add up to 1), hidden, bias,
+--     limit (of a clamped gate), layers[layer] (which have them), balance (the auxiliary loss's coefficient that the
+--     config asks for), split (files have a tensor for each expert), names: router, gate, up, down, or gate_up: one
+--     product whose columns take turns, and matrices that are [in, out]}; nil: there are none
 --   embedding_scale, residual_scale, logits_scale, logits_softcap, tied, dropout
 --   init = {scale, residual (of the matrices whose results are added to the hidden state)}
+--   head_in_file: whether the head is the token table is what the files say, not the config
+--   bidirectional: every token sees the later ones, too; norm_sums: norms after a part are of the sum with its input;
+--   plain_first: the first block's attention follows no norm; heads_by_task and more: families.parts.encoder
 --   names: of parameters; unused: patterns of tensors in files that nothing needs; transposed: parts as [in, out] there
 local config = require "families.parts.config"
 local fail = require "cli.base.fail"
@@ -101,6 +109,26 @@ function architecture.every(c, a, default)
   return function(i) return (not c.sliding_window or i % n == 0) and "full_attention" or "sliding_attention" end
 end
 
+local function any(list)
+  for _, value in ipairs(list) do
+    if value then return true end
+  end
+  return false
+end
+
+-- Experts in the place of feed-forward layers, in all of them until the family says otherwise. own: what config.json
+-- has no common key for.
+function architecture.experts(c, a, own)
+  if c.num_experts_per_tok > own.count then
+    fail.input(("%s: num_experts_per_tok=%d is more than the %d experts"):format(a.where, c.num_experts_per_tok,
+      own.count))
+  end
+  own.chosen, own.layers = c.num_experts_per_tok, {}
+  own.balance = c.output_router_logits and c.router_aux_loss_coef or 0
+  architecture.fill(own.layers, a.layers, true)
+  a.experts = own
+end
+
 local function settled(c, a, parameters, words, given)
   return rope.settle(parameters, a.where .. ": " .. words, { base = given.base or c.rope_theta or 10000,
     share = c.partial_rotary_factor or given.share, original = c.original_max_position_embeddings,
@@ -149,13 +177,21 @@ function architecture.preset(name, values)
   return a
 end
 
+-- Ends the command where a model is of another recipe than `name`.
+function architecture.check_recipe(a, name)
+  if a.recipe ~= name then
+    fail.input(("%s: the family %s is of the recipe %s, and not of %s"):format(a.where, a.family, a.recipe, name))
+  end
+end
+
 -- The architecture that a config.json's text describes. where: its name for messages. Also returns whether the config
 -- says itself if the head is tied.
 function architecture.of(text, where)
   local c, family, name, says_tied, wrapped, place = config.read(text, where)
   local a = standard(c, place)
-  a.family, a.wrapped = name, wrapped
+  a.family, a.wrapped, a.recipe = name, wrapped, family.recipe or "decoder"
   family.shape(c, a, architecture)
+  if a.experts and not any(a.experts.layers) then a.experts = nil end
   if wrapped then
     for _, pattern in ipairs { "^vision_tower%.", "^multi_modal_projector%.", "%.vision_tower%.",
                                "%.multi_modal_projector%." } do

@@ -26,9 +26,14 @@ local function kind(name, keys)
   for key in keys:gmatch("%S+") do KINDS[key] = name end
 end
 kind("size", [[vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads
-  head_dim max_position_embeddings original_max_position_embeddings sliding_window no_rope_layer_interval]])
-kind("object", "rope_scaling rope_parameters text_config")
-kind("list", "layer_types no_rope_layers")
+  head_dim max_position_embeddings original_max_position_embeddings sliding_window no_rope_layer_interval
+  num_experts num_local_experts num_experts_per_tok moe_intermediate_size decoder_sparse_step
+  type_vocab_size local_attention global_attn_every_n_layers num_labels]])
+kind("size", "num_decoder_layers relative_attention_num_buckets relative_attention_max_distance")
+kind("number", "decoder_start_token_id")
+kind("flag", "is_gated_act scale_decoder_outputs")
+kind("object", "rope_scaling rope_parameters text_config id2label")
+kind("list", "layer_types no_rope_layers mlp_only_layers architectures")
 kind("number", "rope_theta partial_rotary_factor final_logit_softcapping attn_logit_softcapping rope_local_base_freq")
 kind("any", "sliding_window_pattern")
 -- Keys whose null says that there is no such thing, whatever the default is.
@@ -111,6 +116,16 @@ function config.family(name, where)
   table.sort(known)
   fail.input(("%s: model_type is '%s', a family that is not known%s (known: %s)"):format(where,
     unicode.shown(tostring(name)), nearest.hint(tostring(name), known), table.concat(known, " ")))
+end
+
+-- The recipe that a config's text is for: what its family says, or else decoder.
+function config.recipe(text)
+  local ok, object = pcall(decode, text)
+  local name = ok and type(object) == "table" and object.model_type
+  for _, each in ipairs(config.families()) do
+    if each == name then return require("families." .. name).recipe or "decoder" end
+  end
+  return "decoder"
 end
 
 local function listed(words, last)

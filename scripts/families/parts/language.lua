@@ -1,5 +1,7 @@
 -- What recipes of decoders share: options, the loss of a language model, its generator, its data. A recipe adds
 -- architecture(o) (see families.parts.architecture) and its own options.
+local balance = require "families.parts.balance"
+local fail = require "cli.base.fail"
 local network = require "families.parts.network"
 local nn = require("cairn").nn
 
@@ -39,15 +41,40 @@ end
 -- Adds to a recipe what follows from architecture(o).
 function language.complete(recipe, architecture)
   function recipe.model(o, graph, purpose)
-    local a = architecture(o)
-    local hidden, head = network.body(a, graph, true, o, o.segments)
+    local a, shape, balanced = architecture(o), o, nil
+    if purpose ~= "evaluation" and (a.balance or 0) > 0 then
+      shape, balanced = balance.training(a, graph, o, o.one_micro_batch)
+    end
+    local hidden, head = network.body(a, graph, true, shape, o.segments)
     local targets = graph:input("targets", { o.batch, o.seq }, "i32")
     local measured = purpose == "evaluation" or o.metrics == "accuracy"
     local loss, weight, hits, count = graph:op("linear_cross_entropy", hidden, head, targets,
       { accuracy = measured and 1 or nil, scale = a.logits_scale, softcap = a.logits_softcap })
     local metrics = hits and { accuracy = nn.accuracy(hits, count) } or {}
     metrics.perplexity = { of = "loss", apply = math.exp, better = "lower" }
+    if balanced then
+      metrics.cross_entropy = { sum = loss, weight = weight, better = "lower" }
+      metrics.perplexity.of = "cross_entropy"
+      loss = balanced(loss)
+    end
     return { loss = loss, weight = weight, metrics = metrics }
+  end
+
+  -- What is summed over a step before it trains: see families.parts.balance.
+  function recipe.effective(o)
+    local a = architecture(o)
+    if (a.balance or 0) == 0 or o.one_micro_batch then return nil end
+    if (a.dropout or 0) > 0 then
+      fail.usage(("balance: dropout=%g draws anew where choices are counted; give dropout=0, or one micro-batch a step")
+        :format(a.dropout))
+    end
+    return { inputs = { "balance" }, without = "balance=0", values = function(sums) return balance.values(a, sums) end }
+  end
+  function recipe.sums(o, graph)
+    local a = architecture(o)
+    local shape, ends = balance.sums(a, graph, o)
+    network.body(a, graph, true, shape, o.segments)
+    return ends()
   end
 
   -- Logits of the tokens that follow those numbered position[count] of tokens[1, seq]; count: default 1.
@@ -80,7 +107,10 @@ function language.complete(recipe, architecture)
   end
 
   function recipe.frozen(o) return o.frozen end
-  function recipe.dataset(o, run) return run.text(o) end
+  function recipe.dataset(o, run)
+    local data = run.text(o)
+    return (architecture(o).balance or 0) > 0 and balance.dataset(data) or data
+  end
   function recipe.evaluation(o, run) return run.evaluation(o) end
   function recipe.programs(o, run) return run.lengths(o) end
   return recipe

@@ -1,5 +1,6 @@
 -- The graph of a decoder from its architecture (families.parts.architecture lists the attributes). Each block is a
 -- region with the regions attn and mlp inside.
+local experts = require "families.parts.experts"
 local nn = require("cairn").nn
 local rope = require "families.parts.rope"
 
@@ -81,8 +82,9 @@ local function qk_normed(a, graph, x, name, heads, shape)
 end
 
 -- Attention of a program that generates: keys and values go into caches, which hold the last tokens of each sample. A
--- program of one token attends to them, one of prompts to its own tokens. name: how the caches' names begin.
-local function remembered(a, graph, q, k, v, name, attributes, shape)
+-- program of one token attends to them, one of prompts to its own tokens. name: how the caches' names begin; sinks: of
+-- the heads' scores, or nil.
+local function remembered(a, graph, q, k, v, sinks, name, attributes, shape)
   local cached = shape.cached
   local rows = math.min(attributes.window or cached.rows, cached.rows)
   local function kept(part, y)
@@ -90,9 +92,11 @@ local function remembered(a, graph, q, k, v, name, attributes, shape)
     return (graph:op("append", cache, y, cached.position, cached.count, { ring = rows < cached.rows and 1 or nil }))
   end
   local keys, values = kept("keys", k), kept("values", v)
-  if shape.seq > 1 then return (graph:op("attention", q, k, v, attributes)) end
+  if shape.seq > 1 then return (graph:op("attention", q, k, v, sinks, attributes)) end
   attributes.causal, attributes.window = 0, nil  -- a cache holds no more than the window
-  return (graph:op("attention", q, keys, values, nil, nil, cached.lengths, attributes))
+  if cached.dtype then q = graph:op("cast", q, { dtype = cached.dtype }) end
+  local y = graph:op("attention", q, keys, values, sinks, nil, cached.lengths, attributes)
+  return cached.dtype and (graph:op("cast", y, { dtype = "f32" })) or (y)
 end
 
 -- Queries times 1 + beta ln(1 + floor(t / original)), which is 1 for the first `original` positions.
@@ -126,7 +130,10 @@ local function attention(a, graph, x, prefix, layer, shape)
   q = lengthened(a, graph, q, shape.seq)
   local window = a.windows[layer]
   local attributes = { heads = a.heads, kv_heads = k and a.kv_heads or nil, scale = a.attention_scales[layer] or nil,
-                       softcap = a.attention_softcap, window = window and window < longest and window or nil }
+                       softcap = a.attention_softcap, window = window and window < longest and window or nil,
+                       causal = a.bidirectional and 0 or nil }
+  local sinks = a.sinks and graph:parameter(prefix .. "sinks", { a.heads }, { init = "normal", scale = a.init.scale,
+    no_decay = true }) or nil
   if shape.cached then
     if not k then
       local wide, narrow = a.heads * a.head_dim, a.kv_heads * a.head_dim
@@ -134,15 +141,29 @@ local function attention(a, graph, x, prefix, layer, shape)
         cut(graph, q, 2, wide + narrow, wide + 2 * narrow)
       attributes.kv_heads = a.kv_heads
     end
-    local y = remembered(a, graph, q, k, v, prefix .. "cache.", attributes, shape)
+    local y = remembered(a, graph, q, k, v, sinks, prefix .. "cache.", attributes, shape)
     return linear(graph, y, prefix .. a.names.o, a.heads * a.head_dim, a.width, a.bias.o, a.init.residual)
   end
-  local y = k and (graph:op("attention", q, k, v, attributes)) or (graph:op("attention", q, attributes))
+  local y
+  if shape.key_lengths then
+    y = graph:op("attention", q, k, v, sinks, nil, shape.key_lengths, attributes)
+  else
+    y = k and (graph:op("attention", q, k, v, sinks, attributes)) or (graph:op("attention", q, attributes))
+  end
   return linear(graph, y, prefix .. a.names.o, a.heads * a.head_dim, a.width, a.bias.o, a.init.residual)
 end
 
-local function feed_forward(a, graph, x, prefix)
+local function feed_forward(a, graph, x, prefix, layer, shape)
   local names, act = a.names, network.ACTIVATIONS[a.activation]
+  local function gated(gate, up)
+    local limit = a.experts and a.experts.limit
+    if limit then return (graph:op("glu", gate, up, { activation = "swish_clamped", limit = limit })) end
+    return act.gate == "silu" and (graph:op("swiglu", gate, up))
+      or (graph:op("glu", gate, up, { activation = act.gate }))
+  end
+  if a.experts and a.experts.layers[layer] then
+    return experts.build(a, graph, x, prefix, shape, gated, shape.look)
+  end
   local function product(name, columns)
     return linear(graph, x, prefix .. name, a.width, columns, a.bias.up, a.init.scale)
   end
@@ -155,14 +176,16 @@ local function feed_forward(a, graph, x, prefix)
     else
       gate, up = product(names.gate, a.hidden), product(names.up, a.hidden)
     end
-    y = act.gate == "silu" and (graph:op("swiglu", gate, up))
-      or (graph:op("glu", gate, up, { activation = act.gate }))
+    y = gated(gate, up)
   else
     -- An op of its own, which the planner may recompute without the product.
     y = (graph:op(act.op, product(names.up, a.hidden), act.attributes or {}))
   end
   return linear(graph, y, prefix .. names.down, a.hidden, a.width, a.bias.down, a.init.residual)
 end
+
+-- How names of a part of a block begin; "": of one whose names share nothing.
+local function inside(prefix, part) return part == "" and prefix or prefix .. part .. "." end
 
 -- One block, built from x[batch, seq, width].
 local Block = nn.define("DecoderBlock", function(self, a, layer, shape)
@@ -172,23 +195,24 @@ end, function(self, context, x)
   local prefix = a.names.block:format(self.layer) .. "."
   local norms, drop = a.norms, nn.Dropout(a.dropout or 0)
   local function norm(y, place)
-    if not norms[place] then return y end
+    if not norms[place] or a.plain_first and self.layer == 0 and place == "before_attention" then return y end
     return normed(graph, y, prefix .. norms[place], a.width, a.norm)
   end
   local function added(base, y, place)
-    return base + scaled(graph, drop:build(context, norm(y, place)), a.residual_scale)
+    local sum = base + scaled(graph, drop:build(context, a.norm_sums and y or norm(y, place)), a.residual_scale)
+    return a.norm_sums and norm(sum, place) or sum
   end
   -- input: of both parts where the second follows no norm of its own and no sum.
   local input = a.parallel and not norms.before_mlp and norm(x, "before_attention")
   local function attend()
-    local y = attention(a, graph, input or norm(x, "before_attention"), prefix .. a.names.attention .. ".",
+    local y = attention(a, graph, input or norm(x, "before_attention"), inside(prefix, a.names.attention),
       self.layer + 1, self.shape)
     return added(x, y, "after_attention")
   end
   local sum = graph:region("attn", nil, attend)
   return graph:region("mlp", nil, function()
     local y = input or norm(a.parallel and x or sum, "before_mlp")
-    return added(sum, feed_forward(a, graph, y, prefix .. a.names.mlp .. "."), "after_mlp")
+    return added(sum, feed_forward(a, graph, y, inside(prefix, a.names.mlp), self.layer + 1, self.shape), "after_mlp")
   end)
 end)
 
@@ -201,6 +225,16 @@ local function remembering(graph, shape)
   cached.count = graph:input("count", { shape.batch }, "i32")
   if shape.seq == 1 then cached.lengths = graph:input("lengths", { shape.batch }, "i32") end
   return { batch = shape.batch, seq = shape.seq, cached = cached }
+end
+
+-- What encoders, too, are built of.
+network.constant, network.matrix, network.linear, network.normed = constant, matrix, linear, normed
+
+-- All blocks, one after the other, from x[batch, seq, width]. shape.key_lengths: how many keys of each sample are seen.
+function network.blocks(a, context, x, shape, segments)
+  local chain = nn.Sequential()
+  nn.add_blocks(chain, a.layers, segments, function(layer) return Block(a, layer, shape), "" end)
+  return chain:build(context, x)
 end
 
 -- Builds the model from tokens[batch, seq]: returns the last hidden state [batch, seq, width] and the head's weights.
@@ -220,9 +254,7 @@ function network.body(a, graph, training, shape, segments)
   local x = scaled(graph, (graph:op("embedding", wte, tokens)), a.embedding_scale)
   if wpe then x = x + wpe end
   x = drop:build(context, x)
-  local chain = nn.Sequential()
-  nn.add_blocks(chain, a.layers, segments, function(layer) return Block(a, layer, shape), "" end)
-  x = normed(graph, chain:build(context, x), names.final, a.width, a.norm)
+  x = normed(graph, network.blocks(a, context, x, shape, segments), names.final, a.width, a.norm)
   return x, a.tied and wte or matrix(graph, names.head, a.vocab, a.width, a.init.scale)
 end
 
@@ -231,5 +263,7 @@ function network.logits(a, graph, rows, head)
   local logits = scaled(graph, (graph:op("linear", rows, head)), a.logits_scale)
   return a.logits_softcap and (graph:op("softcap", logits, { cap = a.logits_softcap })) or logits
 end
+
+network.linear, network.normed, network.feed_forward = linear, normed, feed_forward
 
 return network

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
@@ -125,6 +126,24 @@ class Generate(Case):
         self.assertEqual(made["tokens"], alone[0]["tokens"])
         longest = len("cabbage") + 6 - 1
         self.assertEqual(made["cache_bytes"], 3 * alone[0]["cache_bytes"] // (2 + 6 - 1) * longest)
+
+    def test_caches_go_to_a_tier_if_the_budget_asks(self):
+        self.train("--steps", 1, "--out", "run", "kv_heads=1", "layers=3", "width=64", recipe="llama")
+        # Two texts, at places of their own in the caches.
+        command = ["--prompt", "a test", "--prompt", "it", "--max-tokens", 180, "--temperature", 0, "--threads", 1]
+        plain, tiers = self.generated(*command), ["--tiers", "host", "--link", 4 * 10 ** 9]
+        cache, least = plain["cache_bytes"], 1
+        for _ in range(2):  # of the program that reads prompts, and of the one that decodes
+            refused = self.fails(4, "generate", "run", *command, "--budget", least, *tiers, says="smallest budget")
+            least = int(re.search(r"smallest budget that does is (\d+) bytes", refused.stderr)[1])
+        self.assertLess(least, cache)  # the layers' caches take turns on the device
+        for budget, host in ((plain["peak_bytes"]["device"] - 1, 0), (least, cache * 2 // 3)):
+            found = self.generated(*command, "--budget", budget, *tiers)
+            self.assertEqual(found["texts"], plain["texts"])
+            self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+            self.assertLessEqual(found["peak_bytes"]["device"], budget)
+            self.assertGreater(found["peak_bytes"]["host"], host)
+            self.assertEqual(found["cache_bytes"], cache)
 
     def test_texts_end_before_a_stop(self):
         self.prepare()

@@ -17,6 +17,7 @@ class Models(Case):
     def copy(self, name, spelling="config.json"):
         """A directory of the family's model with a config of that spelling; the weights are a link."""
         folder = self.folder / f"{name}-{spelling[:-5]}"
+        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         shutil.copy(MODELS / name / spelling, folder / "config.json")
         os.symlink(MODELS / name / "model.safetensors", folder / "model.safetensors")
@@ -48,7 +49,7 @@ class Families(Models):
 
     def test_every_family_is_here(self):
         listed = json.loads(self.cairn("models", "--json").stdout)["models"]
-        names = {row["model_type"] for row in listed if "text_config" not in row["keys"]}
+        names = {row["model_type"] for row in listed if "text_config" not in row["keys"] and row["recipe"] == "decoder"}
         self.assertEqual(names, {path.name for path in MODELS.iterdir()})
 
 
@@ -79,6 +80,10 @@ class Runs(Models):
         logits = expected["logits"][4]
         self.assertEqual(made["tokens"], expected["tokens"][:5] + [logits.index(max(logits))])
         self.assertEqual(made["peak_bytes"], made["planned_peak_bytes"])
+        half = json.loads(self.cairn("generate", folder, "--prompt", bytes(expected["tokens"][:5]).decode(), "--max-tokens", 1,
+                                     "--temperature", 0, "--amp", "bf16", "--json").stdout)
+        self.assertEqual((half["cache_bytes"], len(half["tokens"])), (made["cache_bytes"] // 2, 6))
+        self.assertEqual(half["peak_bytes"], half["planned_peak_bytes"])
 
     def test_a_config_alone_is_trained_from_the_start(self):
         config = MODELS / "gpt2/config.json"
@@ -86,6 +91,13 @@ class Runs(Models):
         self.assertEqual(trained["parameter_count"], self.train("data=random", "seq=8", "--steps", 1,
                                                                 recipe=config.parent)["parameter_count"])
         self.fails(2, "train", "decoder", "data=random", says="model=config.json is needed")
+
+    def test_logits_of_a_large_vocabulary(self):
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({"model_type": "gpt2", "vocab_size": 20000, "n_embd": 8, "n_layer": 1, "n_head": 1}))
+        self.cairn("train", "decoder", f"model={config}", "data=random", "seq=4", "batch=1", "--steps", 1, "--out", "run")
+        done = self.cairn("logits", "run", "--tokens", "1,2,3", "--positions", "all", "--json")
+        self.assertEqual([len(row) for row in json.loads(done.stdout)["logits"]], [20000] * 3)
 
 
 class Refused(Models):
@@ -109,6 +121,11 @@ class Refused(Models):
         self.refused({"rotary_magic": 7}, "rotary_magic (7)", "gpt2 knows nothing of")
         self.refused({"add_cross_attention": True}, "add_cross_attention is true; cairn has only false")
         self.refused({"quantization_config": {"quant_method": "gptq"}}, "quantization_config", "'gptq'")
+        self.refused({"quantization_config": {"quant_method": "mxfp4"}}, "stored by 'mxfp4' cannot be read", name="gpt_oss")
+        self.refused({"num_experts_per_tok": 9}, "num_experts_per_tok=9 is more than the 7 experts", name="mixtral")
+        self.refused({"router_jitter_noise": 0.1}, "router_jitter_noise is 0.1; cairn has only 0", name="mixtral")
+        self.refused({"mlp_only_layers": [3]}, "mlp_only_layers names layer 3; wanted: 0 to 2", name="qwen3_moe")
+        self.refused({"swiglu_alpha": 1}, "swiglu_alpha is 1; cairn has only 1.702", name="gpt_oss")
         self.refused({"n_layer": 1e300}, "n_layer", "wanted: a whole number")
         self.refused({"n_layer": 1.5}, "n_layer is 1.5; wanted: a whole number")
         self.refused({"n_head": 3}, "num_attention_heads=3 does not divide hidden_size=16")

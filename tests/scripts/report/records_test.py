@@ -253,6 +253,30 @@ print(json.dumps({tag: [[e.step, e.value] for e in found.Scalars(tag)] for tag i
         self.assertIn('class="skip"', page)
         self.assertLess(len(page), 1 << 20)
 
+    def test_samples_are_what_generate_makes_of_a_checkpoint(self):
+        for recipe, prompt, heat, more, cached in (
+                ("gpt2", "It is", 0.8, [], False),  # of more tokens than it has positions
+                ("gpt2", "It is", 0.8, ["seq=160"], True),
+                ("llama", "", 0, [], True),
+                ("llama", "a test", 0, ["--amp", "bf16"], True),
+                ("llama", "a test", 1.5, ["--policy", "recompute"], True)):
+            with self.subTest(recipe=recipe, prompt=prompt, more=more):
+                plain = self.train("--steps", 4, *more, recipe=recipe)
+                found = self.train("--steps", 4, "--sample-every", 2, "--sample-prompt", prompt, "--sample-temperature", heat,
+                                   *more, "--save-every", 2, "--out", "run", "--force", recipe=recipe)
+                for key in ("parameter_digest", "loss"):
+                    self.assertEqual(found[key], plain[key])
+                self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+                tokens = {program["name"]: program["tokens"] for program in found["programs"]}
+                self.assertEqual(tokens.get("decode"), 2 * (127 if prompt else 128) if cached else None)
+                made = self.lines("samples.jsonl")
+                self.assertEqual([row["step"] for row in made], [2, 4])
+                for row in made:
+                    again = json.loads(self.cairn(
+                        "generate", f"run/step-{row['step']:08d}", "--prompt", prompt, "--max-tokens", 128, "--temperature",
+                        heat, "--seed", 1337 + row["step"], *(more if "--amp" in more else []), "--json").stdout)
+                    self.assertEqual((again["text"], again["cache_bytes"] > 0), (row["text"], cached))
+
     def test_samples_are_the_same_again_and_go_on(self):
         options = ["--sample-every", 2, "--sample-prompt", "It is"]
         self.train("--steps", 4, *options, "--out", "run")

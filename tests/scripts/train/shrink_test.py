@@ -87,7 +87,9 @@ class Shrink(harness.Case):
             with self.subTest(call=call):
                 recipe = self.folder / f"refused{call}.lua"
                 recipe.write_text(REFUSED % (call, harness.ROOT / "scripts/recipes/gpt2.lua"))
-                found = self.gpt2("batch=4", "--on-oom", "shrink", *run, "--out", f"run{call}", recipe=recipe, data=short)
+                samples = ["--sample-every", 1] if call == 8 else []  # by programs of the store that there is
+                found = self.gpt2("batch=4", "--on-oom", "shrink", *run, *samples, "--out", f"run{call}", recipe=recipe,
+                                  data=short)
                 self.assertEqual(found["steps"], whole["steps"])
                 self.assertEqual((found["batch"], found["accumulate"]), (2, 4))
                 row, = found["shrunk"]
@@ -97,6 +99,8 @@ class Shrink(harness.Case):
                 # Where it was is saved as ever, so that nothing is lost if it cannot go on.
                 saved = {path.name for path in (self.folder / f"run{call}").glob("step-*")}
                 self.assertEqual(saved, {f"step-{step:08d}" for step in ((call - 1) // 2, whole["steps"])})
+                if samples:
+                    self.assertEqual(len((self.folder / "run8/samples.jsonl").read_text().splitlines()), whole["steps"])
         recipe = self.folder / "refused.lua"
         recipe.write_text(REFUSED % (4, harness.ROOT / "scripts/recipes/gpt2.lua"))
         self.fails(4, "train", recipe, *MODEL, f"data={short}", "batch=1", *run, "--on-oom", "shrink", "--out", "one",
