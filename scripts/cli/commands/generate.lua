@@ -5,6 +5,7 @@ local json = require "cli.base.json"
 local models = require "cli.checkpoint.model"
 local posix = require "cli.base.posix"
 local screen = require "cli.base.screen"
+local slice = require "cli.base.slice"
 local summary = require "cli.plan.summary"
 local texts = require "cli.model.texts"
 local trained = require "cli.model.trained"
@@ -29,6 +30,8 @@ local KNOWN = args.known("device threads budget tiers link amp seed json quiet",
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
 })
 
+local INCOMPLETE = "\239\191\189"  -- U+FFFD, which stands for a character of which a token has a part
+
 -- Writes text as its tokens come: whole characters, each at once.
 local function typewriter(tokenizer)
   local characters = unicode.stream()
@@ -39,9 +42,25 @@ local function typewriter(tokenizer)
     if ok then ok, problem = out:flush() end
     if not ok then fail.with(5, "stdout: " .. tostring(problem)) end
   end
-  local self = {}
-  function self.add(tokens) put(characters.feed(fail.check("generate", tokenizer:decode(tokens)))) end
-  function self.finish() put(characters.finish() .. "\n") end
+  -- Many tokenizers decode a token otherwise at the beginning of a text, so each is decoded behind those before it:
+  -- tokens from number `from` on, of which those up to `shown` are written.
+  local self, tokens, from, shown = {}, {}, 1, 0
+  local function write(last)
+    local before = texts.decoded(tokenizer, slice(tokens, from, shown))
+    local now = texts.decoded(tokenizer, slice(tokens, from))
+    if not last and now:sub(-#INCOMPLETE) == INCOMPLETE then return end
+    if #now > #before then from = shown + 1 end  -- of special tokens, which have no text, none is a beginning
+    put(characters.feed(now:sub(#before + 1)))
+    shown = #tokens
+  end
+  function self.add(more)
+    for _, token in ipairs(more) do tokens[#tokens + 1] = token end
+    write(false)
+  end
+  function self.finish()
+    if shown < #tokens then write(true) end
+    put(characters.finish() .. "\n")
+  end
   return self
 end
 
@@ -65,7 +84,7 @@ function Text:add(token, stops)
     return false
   end
   if #stops == 0 then return true end
-  local made = texts.decoded(self.model.tokenizer, { unpack(self.tokens, self.from + 1) })
+  local made = texts.decoded(self.model.tokenizer, slice(self.tokens, self.from + 1))
   for _, stop in ipairs(stops) do
     local at = stop ~= "" and made:find(stop, 1, true)
     if at then self.why, self.cut = "stop", made:sub(1, at - 1) end
@@ -75,9 +94,9 @@ end
 
 function Text:row()
   local tokens, tokenizer = self.tokens, self.model.tokenizer
-  local shown = { unpack(tokens, self.shown, self.why == "end" and #tokens - 1 or #tokens) }
+  local shown = slice(tokens, self.shown, self.why == "end" and #tokens - 1 or #tokens)
   local text = texts.decoded(tokenizer, shown)
-  if self.cut then text = texts.decoded(tokenizer, { unpack(tokens, self.shown, self.from) }) .. self.cut end
+  if self.cut then text = texts.decoded(tokenizer, slice(tokens, self.shown, self.from)) .. self.cut end
   return { { "text", text }, { "tokens", json.array(tokens) }, { "prompt_tokens", self.prompt_tokens },
            { "finish_reason", self.why or "length" } }
 end

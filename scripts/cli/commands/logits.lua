@@ -6,6 +6,7 @@ local forward = require "cli.model.forward"
 local json = require "cli.base.json"
 local models = require "cli.checkpoint.model"
 local recipes = require "cli.recipe.load"
+local slice = require "cli.base.slice"
 
 local USAGE = "cairn logits DIR --tokens 1,2,3 [--decoder-tokens 0,4] [--positions last|all] [--json]"
 local MOST_TOKENS = 2 ^ 20
@@ -75,13 +76,6 @@ local function check_decoder(has, given)
   end
 end
 
--- `count` values of a list: a vocabulary has more than unpack takes.
-local function part_of(list, first, count)
-  local part = {}
-  for i = 1, count do part[i] = list[first + i - 1] end
-  return part
-end
-
 -- Rows of logits at `positions` (from 0) of a model {session, graph}. One that tells texts apart has one row, and no
 -- position.
 local function rows_of(model, given, positions, at_once)
@@ -92,12 +86,12 @@ local function rows_of(model, given, positions, at_once)
     return { fail.check("logits", session:read("logits")) }
   end
   for first = 1, #positions, at_once do
-    local part = part_of(positions, first, at_once)
+    local part = slice(positions, first, first + at_once - 1)
     fail.check("logits", session:write("position", part))
     fail.check("logits", session:run())
     local values = fail.check("logits", session:read("logits"))
     local width = #values / at_once
-    for i = 1, at_once do rows[#rows + 1] = part_of(values, (i - 1) * width + 1, width) end
+    for i = 1, at_once do rows[#rows + 1] = slice(values, (i - 1) * width + 1, i * width) end
   end
   return rows
 end

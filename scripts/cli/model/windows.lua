@@ -2,6 +2,7 @@
 -- for each token: of models that have no programs with caches. It is asked as cairn.generator is.
 local cairn = require "cairn"
 local posix = require "cli.base.posix"
+local slice = require "cli.base.slice"
 
 local Windows = {}
 Windows.__index = Windows
@@ -14,7 +15,7 @@ end
 
 -- source: tokens that the text answers, of a model with an encoder.
 function Windows:begin(sample, prompt, sampling, source)
-  self.texts[sample] = { tokens = { unpack(prompt) }, sampling = sampling, source = source }
+  self.texts[sample] = { tokens = slice(prompt, 1), sampling = sampling, source = source }
   self.most = math.max(self.most, sample)
   return true
 end

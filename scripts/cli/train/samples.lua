@@ -1,6 +1,7 @@
 -- Samples of text that the model makes every few steps of its training, by programs of their own in the run's store:
 -- the text that `cairn generate` makes with the parameters of that step, and --seed: the run's and the step.
 local fail = require "cli.base.fail"
+local slice = require "cli.base.slice"
 local texts = require "cli.model.texts"
 local unicode = require "cli.base.unicode"
 
@@ -59,7 +60,7 @@ function samples.maker(run, state, options)
       local sessions = { decode.session, prefill and prefill.session }
       run.writer = texts.writer(sessions, sampled.cached, sampled.tokenizer)
     end
-    local tokens, stopped = { unpack(sampled.prompt) }, false
+    local tokens, stopped = slice(sampled.prompt, 1), false
     fail.check("--sample-prompt", run.writer:begin(0, sampled.prompt, { seed = run.spec.seed + step,
       temperature = options.sample_temperature or texts.TEMPERATURE, top_k = texts.TOP }))
     for _ = 1, TOKENS do

@@ -62,6 +62,20 @@ class Generate(Case):
         command = ["generate", "run", "--prompt", "Zwölf 日本", "--tokens", 40]
         self.assertEqual(self.raw(*command).decode("utf-8"), json.loads(self.raw(*command, "--json"))["text"] + "\n")
 
+    def test_streaming_keeps_the_spaces_between_tokens(self):
+        """Of a tokenizer that drops the space before a text, as Llama 2's does."""
+        self.text.write_text(UMLAUTS)
+        self.cairn("train", "llama", "data=" + str(self.text), "layers=1", "heads=2", "width=16", "seq=16", "batch=2", "vocab=659",
+                   "--steps", 1, "--out", "run")
+        self.cairn("export", "run", "model", "--to", "hf")
+        tokenizer = ROOT / "tests/runtime/data/tokenizer/golden/llama2.json"
+        (self.folder / "model/tokenizer.json").write_bytes(tokenizer.read_bytes())
+        for seed in range(3):
+            command = ["generate", "model", "--prompt", "the way", "--tokens", 12, "--seed", seed, "--temperature", 2]
+            text = json.loads(self.raw(*command, "--json"))["text"]
+            self.assertEqual(self.raw(*command).decode("utf-8"), text + "\n")
+            self.assertIn(" ", text)
+
     def test_text_comes_as_it_is_made_in_whole_characters(self):
         self.prepare("layers=4", "width=64", "seq=128", steps=40)
         command = [CAIRN, "generate", "run", "--prompt", "Zwölf", "--tokens", "300", "--threads", "1"]
