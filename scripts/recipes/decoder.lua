@@ -2,62 +2,40 @@
 -- file in the place of a recipe is this recipe with the directory's config, weights and tokenizer.
 -- Parameters have Hugging Face's names; each block is a region with the regions attn and mlp inside.
 
-local architecture = require "families.parts.architecture"
 local decode = require "cli.base.json_decode"
+local described = require "families.parts.described"
 local experts = require "families.parts.experts"
-local fail = require "cli.base.fail"
-local files = require "cli.base.files"
 local json = require "cli.base.json"
 local language = require "families.parts.language"
 local nn = require("cairn").nn
 
-local MOST_BYTES = 2 ^ 20  -- of a config, which checkpoints keep
 local LONGEST = 1024  -- of a window, where nobody says
 
--- The last one is kept, for it is asked for again and again.
-local made = {}
-local function architecture_of(o)
-  local key = ("%s %s %.17g %s"):format(o.model, o.tied, o.dropout, o.balance)
-  if made.key ~= key then
-    local a = architecture.of(o.model, o.model_name ~= "" and o.model_name or "model")
-    architecture.check_recipe(a, "decoder")
-    if o.tied ~= "auto" then a.tied = o.tied == "true" end
-    a.dropout, a.balance = o.dropout, tonumber(o.balance) or a.experts and a.experts.balance or 0
-    made = { key = key, architecture = a }
-  end
-  return made.architecture
-end
+local architecture_of = described.by("decoder", function(a, o)
+  a.balance = tonumber(o.balance) or a.experts and a.experts.balance or 0
+end)
 
 local decoder
 decoder = language.complete({
   options = language.options({
-    { "model", "", "config.json of the model, or its text: which family, and how large" },
+    described.MODEL,
   }, {
     { "vocab", 0, "tokens that data=random draws from; 0: the model's", whole = true, least = 0 },
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "frozen", "", "parameters whose names match are not trained, as 'h.*'" },
-    { "tied", "auto", "the head is the token table; auto: as config.json says", choices = { "auto", "true", "false" } },
+    described.TIED,
     { "balance", "auto", "coefficient of the auxiliary loss for equal use of experts; auto: router_aux_loss_coef if " ..
       "config.json says output_router_logits, else 0" },
-    { "model_name", "", "what messages call the model's config" },
+    described.MODEL_NAME,
   }, { seq = 0, seq_words = "tokens of a window; 0: max_position_embeddings, at most " .. LONGEST, batch = 1,
        tokens = { "auto", "bytes", "bpe" } }),
   training = { steps = 100, rate = 1e-5, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, clip = 1.0 },
 
-  -- A config is kept as its text; what follows from it is.
   settle = function(o)
-    if o.model == "" then
-      fail.usage("model=config.json is needed, or a directory with that file in the recipe's place")
-    end
-    local text, name = o.model, o.model_name
-    if not text:find("^%s*{") then
-      text, name = files.read(text, "model", MOST_BYTES), text
-    end
-    local a = architecture_of { model = text, model_name = name, tied = o.tied, dropout = o.dropout,
-                               balance = o.balance }
+    local found, a = described.settled(o, architecture_of)
     decoder.blocks = a.blocks
-    return { model = text, model_name = name, seq = o.seq > 0 and o.seq or math.min(a.positions, LONGEST),
-             vocab = o.vocab > 0 and o.vocab or a.vocab }
+    found.seq = o.seq > 0 and o.seq or math.min(a.positions, LONGEST)
+    return found
   end,
 
   check = function(o)

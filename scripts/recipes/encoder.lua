@@ -2,35 +2,21 @@
 -- tells texts apart, or tags words. A directory with that file in the place of a recipe is this recipe with the
 -- directory's config, weights and tokenizer. Parameters have Hugging Face's names.
 
-local architecture = require "families.parts.architecture"
 local decode = require "cli.base.json_decode"
+local described = require "families.parts.described"
 local encoder_of = require "families.parts.encoder"
 local f1 = require "cli.train.f1"
 local fail = require "cli.base.fail"
-local files = require "cli.base.files"
 local json = require "cli.base.json"
 local labels_of = require("cli.data.labelled").labels
 local masked = require "cli.data.masked"
 local nn = require("cairn").nn
 local sequences = require "cli.data.sequences"
 
-local MOST_BYTES = 2 ^ 20  -- of a config, which checkpoints keep
 local LONGEST = 512  -- of a sample, where nobody says
 local COLUMNS = { mlm = { "", "" }, classify = { "text", "label" }, tag = { "words", "tags" } }
 
--- The last one is kept, for it is asked for again and again.
-local made = {}
-local function architecture_of(o)
-  local key = ("%s %s %.17g"):format(o.model, o.tied, o.dropout)
-  if made.key ~= key then
-    local a = architecture.of(o.model, o.model_name ~= "" and o.model_name or "model")
-    architecture.check_recipe(a, "encoder")
-    if o.tied ~= "auto" then a.tied = o.tied == "true" end
-    a.dropout = o.dropout
-    made = { key = key, architecture = a }
-  end
-  return made.architecture
-end
+local architecture_of = described.by("encoder")
 
 -- What samples of a task are: see cli.data.sequences.
 local function form_of(o)
@@ -77,7 +63,7 @@ end
 local encoder
 encoder = {
   options = {
-    { "model", "", "config.json of the model, or its text: which family, and how large" },
+    described.MODEL,
     { "task", "auto", "mlm: find masked tokens; classify: texts; tag: words; auto: as config.json's architectures say",
       choices = { "auto", "mlm", "classify", "tag" } },
     { "data", "", "mlm: a text; classify: a table (.csv, .tsv, .jsonl); tag: .jsonl, or lines of a word and its " ..
@@ -104,33 +90,24 @@ encoder = {
     { "vocab", 0, "tokens that random ones are drawn from; 0: the model's", whole = true, least = 0 },
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "frozen", "", "parameters whose names match are not trained, as 'h.*'" },
-    { "tied", "auto", "the head is the token table; auto: as config.json says", choices = { "auto", "true", "false" } },
-    { "model_name", "", "what messages call the model's config" },
+    described.TIED,
+    described.MODEL_NAME,
   },
   training = { steps = 100, rate = 5e-5, weight_decay = 0.01, clip = 1.0 },
   no_texts = "it is an encoder, which reads in both directions",
 
-  -- A config is kept as its text; what follows from it is.
   settle = function(o)
-    if o.model == "" then
-      fail.usage("model=config.json is needed, or a directory with that file in the recipe's place")
-    end
-    local text, name = o.model, o.model_name
-    if not text:find("^%s*{") then
-      text, name = files.read(text, "model", MOST_BYTES), text
-    end
-    local a = architecture_of { model = text, model_name = name, tied = o.tied, dropout = o.dropout }
+    local found, a = described.settled(o, architecture_of)
     local task = o.task ~= "auto" and o.task or a.own_task
     if not task then
       fail.usage(("%s has no head that is known: task=mlm, task=classify or task=tag says which one to train"):format(
-        name))
+        found.model_name))
     end
     encoder.blocks = a.blocks
     encoder.predictor = task ~= "mlm" and predictor or nil
     local columns, labels = COLUMNS[task], o.labels
-    local found = { model = text, model_name = name, task = task, vocab = o.vocab > 0 and o.vocab or a.vocab,
-                    seq = o.seq > 0 and o.seq or math.min(a.positions, LONGEST),
-                    text = o.text ~= "" and o.text or columns[1], label = o.label ~= "" and o.label or columns[2] }
+    found.task, found.seq = task, o.seq > 0 and o.seq or math.min(a.positions, LONGEST)
+    found.text, found.label = o.text ~= "" and o.text or columns[1], o.label ~= "" and o.label or columns[2]
     if task == "mlm" then return found end
     if labels == "" and task == a.own_task then
       labels = json.encode(json.array(a.labels))

@@ -2,33 +2,13 @@
 -- directory with that file in the place of a recipe is this recipe with the directory's config, weights and tokenizer.
 -- Learns from a table with a column of texts to read and one of texts to write. Parameters have Hugging Face's names.
 
-local architecture = require "families.parts.architecture"
-local config = require "families.parts.config"
-local fail = require "cli.base.fail"
-local files = require "cli.base.files"
+local described = require "families.parts.described"
 local network = require "families.parts.network"
 local nn = require("cairn").nn
 local seq2seq = require "families.parts.seq2seq"
 
-local MOST_BYTES = 2 ^ 20  -- of a config, which checkpoints keep
 
--- The last one is kept, for it is asked for again and again.
-local made = {}
-local function architecture_of(o)
-  local key = ("%s %s %.17g"):format(o.model, o.tied, o.dropout)
-  if made.key ~= key then
-    local where = o.model_name ~= "" and o.model_name or "model"
-    local a = architecture.of(o.model, where)
-    if not a.decoder_layers then
-      fail.input(("%s: the family %s has no encoder with a decoder: it is for the recipe %s"):format(where, a.family,
-        config.recipe(o.model)))
-    end
-    if o.tied ~= "auto" then a.tied = o.tied == "true" end
-    a.dropout = o.dropout
-    made = { key = key, architecture = a }
-  end
-  return made.architecture
-end
+local architecture_of = described.by("seq2seq")
 
 -- Option values with the tokens that data are built with.
 local function with_tokens(o)
@@ -40,7 +20,7 @@ end
 
 return {
   options = {
-    { "model", "", "config.json of the model, or its text: which family, and how large" },
+    described.MODEL,
     { "seq", 512, "most tokens of a text that is read; of longer ones the first count", whole = true, least = 1 },
     { "target_seq", 128, "the same of a text that is written", whole = true, least = 1 },
     { "batch", 1, "pairs of texts of a micro-batch", whole = true, least = 1 },
@@ -58,23 +38,12 @@ return {
     { "vocab", 0, "tokens that data=random draws from; 0: the model's", whole = true, least = 0 },
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "frozen", "", "parameters whose names match are not trained, as 'encoder.*'" },
-    { "tied", "auto", "the head is the token table; auto: as config.json says", choices = { "auto", "true", "false" } },
-    { "model_name", "", "what messages call the model's config" },
+    described.TIED,
+    described.MODEL_NAME,
   },
   training = { steps = 100, rate = 1e-4, weight_decay = 0.01, clip = 1.0 },
 
-  -- A config is kept as its text.
-  settle = function(o)
-    if o.model == "" then
-      fail.usage("model=config.json is needed, or a directory with that file in the recipe's place")
-    end
-    local text, name = o.model, o.model_name
-    if not text:find("^%s*{") then
-      text, name = files.read(text, "model", MOST_BYTES), text
-    end
-    local a = architecture_of { model = text, model_name = name, tied = o.tied, dropout = o.dropout }
-    return { model = text, model_name = name, vocab = o.vocab > 0 and o.vocab or a.vocab }
-  end,
+  settle = function(o) return (described.settled(o, architecture_of)) end,
 
   check = function(o)
     local a = architecture_of(o)

@@ -156,7 +156,7 @@ class Refused(Models):
         self.fails(3, "train", path, f"data={csv}", "--steps", 1, says=["no column 'target'", "target=NAME names another"])
         self.fails(2, "train", path, f"data={data}", "--sample-every", 1, "--steps", 1, says="goes with models that go on")
         self.fails(3, "train", "seq2seq", f"model={ROOT / 'tests/golden/data/decoders/gpt2/config.json'}", "data=random",
-                   says="it is for the recipe decoder")
+                   says="is of the recipe decoder")
 
 
 if __name__ == "__main__":
