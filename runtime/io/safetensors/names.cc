@@ -134,11 +134,12 @@ void import_one(engine::Session& session, const Mapped& m, TensorParts parts, Ro
     for (int64_t from = at, to = 0; from < end; from = to) {
       const int64_t number = from / each, first = number * each;
       to = std::min(end, first + each);
-      const auto& [file, tensor] = parts[static_cast<size_t>(number)];
-      const DType type = tensor->desc.dtype;
+      const ModelFiles::Found& part = parts[static_cast<size_t>(number)];
+      const DType type = part.tensor->desc.dtype;
       const int64_t width = dtype_bytes(type);
       const auto read = [&](void* into, int64_t begin, int64_t n) {
-        file->read(*tensor, static_cast<uint64_t>(begin * width), into, static_cast<uint64_t>(n * width));
+        part.file->read(*part.tensor, static_cast<uint64_t>(begin * width), into,
+                        static_cast<uint64_t>(n * width));
       };
       if (as_it_is)
         read(buffer + (from - at), from - first, to - from);
