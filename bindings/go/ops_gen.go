@@ -83,14 +83,14 @@ func (g *Graph) Route(logits Value, k int, attrs ...Attr) Value {
 // stand: order[M] i32, the number (row k + column) of each sorted choice; places[.., k] i32, where each choice went;
 // starts[E + 1] i32, where each expert's choices begin, and M. experts: E. A number outside [0, E) counts as the
 // nearest one.
-func (g *Graph) GroupRows(experts Value, experts int) Value {
-	return g.Op("group_rows", []Value{experts}, Attr{"experts", experts})
+func (g *Graph) GroupRows(experts Value, expertsAttr int) Value {
+	return g.Op("group_rows", []Value{experts}, Attr{"experts", expertsAttr})
 }
 
 // CountChoices adds count_choices: counts[E] float32: how often each number is in experts[.., k] i32. experts: E. A
 // number outside [0, E) counts as the nearest one.
-func (g *Graph) CountChoices(experts Value, experts int) Value {
-	return g.Op("count_choices", []Value{experts}, Attr{"experts", experts})
+func (g *Graph) CountChoices(experts Value, expertsAttr int) Value {
+	return g.Op("count_choices", []Value{experts}, Attr{"experts", expertsAttr})
 }
 
 // GatherRows adds gather_rows: y[m] = x[order[m] / k] for rows of x[.., C], times the number order[m] of weights[.., k]

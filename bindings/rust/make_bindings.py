@@ -83,13 +83,14 @@ def one_op(op):
     attributes = op["attributes"]
     required = [a for a in attributes if a["required"]]
     optional_inputs = [(at, i["name"]) for at, i in enumerate(op["inputs"]) if i["optional"]]
-    parameters = [f"{identifier(n)}: Value" for n in needed] + [f"{identifier(a['name'])}: {RUST_TYPES[a['type']]}" for a in required]
+    argument = {a["name"]: identifier(a["name"]) + ("_attr" if a["name"] in needed else "") for a in required}
+    parameters = [f"{identifier(n)}: Value" for n in needed] + [f"{argument[a['name']]}: {RUST_TYPES[a['type']]}" for a in required]
     method = commented(f"Begins the op `{name}`: " + prose(op["description"]), "    ")
     method.append(f"    pub fn {identifier(name)}(&mut self, {listed(parameters)}) -> {kind}<'_> {{"
                   if parameters else f"    pub fn {identifier(name)}(&mut self) -> {kind}<'_> {{")
     call = f'Op::new(self, "{name}", &[{listed(identifier(n) for n in needed)}])'
     for a in required:
-        call += f".attr(\"{a['name']}\", {identifier(a['name'])})"
+        call += f".attr(\"{a['name']}\", {argument[a['name']]})"
     method += [f"        {kind}({call})", "    }"]
 
     outputs = op["outputs"]

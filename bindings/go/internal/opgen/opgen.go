@@ -113,8 +113,14 @@ func writeOp(out *bytes.Buffer, op Op) error {
 			with = append(with, "With"+camel(attr.Name))
 			continue
 		}
-		parameters = append(parameters, attr.Name+" "+kind)
-		attrs = append(attrs, fmt.Sprintf("{%q, %s}", attr.Name, attr.Name))
+		parameter := attr.Name
+		for _, operand := range operands { // group_rows: experts, and how many there are
+			if operand == attr.Name {
+				parameter += "Attr"
+			}
+		}
+		parameters = append(parameters, parameter+" "+kind)
+		attrs = append(attrs, fmt.Sprintf("{%q, %s}", attr.Name, parameter))
 	}
 	rest := ""
 	if len(with) > 0 {

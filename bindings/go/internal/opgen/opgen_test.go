@@ -10,11 +10,14 @@ func TestMethodsByTheFormOfAnOp(t *testing.T) {
 		{Name: "two_words", Inputs: []Operand{{"x", false}, {"b", true}}, Attributes: []Attribute{{"eps", "real", false}}},
 		{Name: "join", Inputs: []Operand{{"x0", false}, {"x1", true}}, Attributes: []Attribute{{"axis", "integer", true}}},
 		{Name: "turn", Inputs: []Operand{{"x", false}}, Attributes: []Attribute{{"perm", "list", true}, {"dtype", "word", false}}},
+		{Name: "sort", Inputs: []Operand{{"bins", false}}, Attributes: []Attribute{{"bins", "integer", true}}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
+		"func (g *Graph) Sort(bins Value, binsAttr int) Value {",
+		`return g.Op("sort", []Value{bins}, Attr{"bins", binsAttr})`,
 		"func (g *Graph) TwoWords(x, b Value, attrs ...Attr) Value {",
 		`return g.Op("two_words", []Value{x, b}, attrs...)`,
 		"func (g *Graph) Join(x []Value, axis int) Value {",

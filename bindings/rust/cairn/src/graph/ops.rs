@@ -86,14 +86,14 @@ impl GraphBuilder {
     /// they stand: order\[M\] i32, the number (row k + column) of each sorted choice; places\[.., k\] i32, where each
     /// choice went; starts\[E + 1\] i32, where each expert's choices begin, and M. experts: E. A number outside \[0, E)
     /// counts as the nearest one.
-    pub fn group_rows(&mut self, experts: Value, experts: i64) -> GroupRows<'_> {
-        GroupRows(Op::new(self, "group_rows", &[experts]).attr("experts", experts))
+    pub fn group_rows(&mut self, experts: Value, experts_attr: i64) -> GroupRows<'_> {
+        GroupRows(Op::new(self, "group_rows", &[experts]).attr("experts", experts_attr))
     }
 
     /// Begins the op `count_choices`: counts\[E\] float32: how often each number is in experts\[.., k\] i32. experts:
     /// E. A number outside \[0, E) counts as the nearest one.
-    pub fn count_choices(&mut self, experts: Value, experts: i64) -> CountChoices<'_> {
-        CountChoices(Op::new(self, "count_choices", &[experts]).attr("experts", experts))
+    pub fn count_choices(&mut self, experts: Value, experts_attr: i64) -> CountChoices<'_> {
+        CountChoices(Op::new(self, "count_choices", &[experts]).attr("experts", experts_attr))
     }
 
     /// Begins the op `gather_rows`: y\[m\] = x\[order\[m\] / k\] for rows of x\[.., C\], times the number order\[m\] of
