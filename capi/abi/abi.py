@@ -46,7 +46,8 @@ def prototypes(header):
 
 def broken_promises(older, compiler, today=HEADER):
     """What a program compiled with the header `older` relies on, and today's header says otherwise: functions, constants, and the
-    fields of structs, which may have got more at the end only where they say their size."""
+    fields of structs, which may have got more at the end only where they say their size. A reserved field, which such a program leaves
+    0, may have got a name."""
     functions, structs, constants = declarations(older)
     layout, enums = ask_compiler(compiler, structs, constants, older)
     _, structs_now, constants_now = declarations(today)
@@ -58,9 +59,14 @@ def broken_promises(older, compiler, today=HEADER):
 
     def by_struct(text):
         return {part.split()[0]: part.splitlines() for part in re.split(r"^(?=\w)", text, flags=re.M) if part}
+
+    def named(lines, lines_now):
+        return [now if line.split()[0].startswith("reserved") and line.split()[1:] == now.split()[1:] else line
+                for line, now in zip(lines, lines_now)] + lines[len(lines_now):]
     layouts_now = by_struct(layout_now)
     for name, lines in by_struct(layout).items():
         lines_now = layouts_now.get(name, [""])
+        lines = named(lines, lines_now)
         grows = len(lines) > 1 and lines[1].split()[0] == "struct_size"
         same = lines_now[1:len(lines)] == lines[1:] if grows else lines_now == lines
         if not same:

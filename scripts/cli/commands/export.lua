@@ -114,7 +114,7 @@ return function(arguments, root)
     fail.check("", model.session:export(words[2], model.names, options.dtype and { dtype = options.dtype }))
   end
   local count, from, named = #model.graph:parameters(), model.opened.directory, {}
-  for _, row in ipairs(model.names) do  -- a parameter may be several tensors
+  for _, row in ipairs(model.names or {}) do  -- a parameter may be several tensors
     if named[row[1]] then count = count + 1 end
     named[row[1]] = true
   end

@@ -55,7 +55,7 @@ local KNOWN = args.known("device threads budget amp format policy region tiers l
     "never", "N" },
   ["sample-every"] = { args.whole(0), "steps between samples of generated text; 0: none", "N" },
   ["sample-prompt"] = { args.text, "what samples begin with (default: a line's end)", "TEXT" },
-  ["sample-temperature"] = { args.real, "of the draws; 0: always the likeliest; default 0.8" },
+  ["sample-temperature"] = { args.real, "of the draws; 0: always the likeliest; default 0.8", "T" },
   ["log-every"] = { args.whole(1), "steps between records in metrics.jsonl and for TensorBoard (default 1)", "N" },
   ["progress-every"] = { args.whole(1), "seconds between lines of progress where stderr is no terminal (default 10)",
     "N" },
