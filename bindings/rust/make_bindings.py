@@ -68,8 +68,10 @@ def prose(text):
 
 
 def commented(text, indent=""):
-    return [line.rstrip() for line in textwrap.wrap(text, WIDTH, initial_indent=indent + "/// ", subsequent_indent=indent + "/// ",
-                                                    break_long_words=False, break_on_hyphens=False)]
+    text = re.sub(r" ([-+*]) ", "\0\\1 ", text)  # at the beginning of a line these would be items of a list
+    lines = textwrap.wrap(text, WIDTH, initial_indent=indent + "/// ", subsequent_indent=indent + "/// ",
+                          break_long_words=False, break_on_hyphens=False)
+    return [line.rstrip().replace("\0", " ") for line in lines]
 
 
 def listed(items):

@@ -110,9 +110,9 @@ impl GraphBuilder {
         CombineRows(Op::new(self, "combine_rows", &[x, order, places]))
     }
 
-    /// Begins the op `grouped_linear`: Rows \[starts\[e\], starts\[e + 1\]) of y\[M, N\] = those of x\[M, K\] w\[e\]^T
-    /// + b\[e\], for each of the experts of w\[E, N, K\] and b\[E, N\]. starts\[E + 1\] i32: group\_rows', which ascend
-    /// from 0 to M. transposed: 1 where the weights are stored as w\[E, K, N\].
+    /// Begins the op `grouped_linear`: Rows \[starts\[e\], starts\[e + 1\]) of y\[M, N\] = those of x\[M, K\]
+    /// w\[e\]^T + b\[e\], for each of the experts of w\[E, N, K\] and b\[E, N\]. starts\[E + 1\] i32: group\_rows',
+    /// which ascend from 0 to M. transposed: 1 where the weights are stored as w\[E, K, N\].
     pub fn grouped_linear(&mut self, x: Value, w: Value, starts: Value) -> GroupedLinear<'_> {
         GroupedLinear(Op::new(self, "grouped_linear", &[x, w, starts]))
     }
