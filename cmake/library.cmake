@@ -102,7 +102,7 @@ if(CAIRN_BUILD_COMMAND)
   install(FILES ${CMAKE_BINARY_DIR}/share/modules DESTINATION ${CMAKE_INSTALL_DATADIR}/lua/5.1 RENAME cairn COMPONENT command)
   install(TARGETS cairn_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
   install(DIRECTORY bindings/lua DESTINATION ${lua_folder}/bindings COMPONENT command FILES_MATCHING PATTERN "*.lua")
-  install(DIRECTORY scripts/cli scripts/devices scripts/recipes DESTINATION ${lua_folder}/scripts COMPONENT command
+  install(DIRECTORY scripts/cli scripts/devices scripts/families scripts/recipes DESTINATION ${lua_folder}/scripts COMPONENT command
           FILES_MATCHING PATTERN "*.lua" PATTERN "*.json")
 endif()
 

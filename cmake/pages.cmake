@@ -4,7 +4,8 @@ foreach(folder man1 man7 bash zsh fish)
   file(MAKE_DIRECTORY ${pages_folder}/${folder})
 endforeach()
 file(GLOB page_sources CONFIGURE_DEPENDS scripts/pages/*.lua scripts/cli/*.lua scripts/cli/*/*.lua
-     scripts/recipes/*.lua scripts/devices/*.json bindings/lua/cairn/*.lua)
+     scripts/recipes/*.lua scripts/families/*.lua scripts/families/parts/*.lua scripts/devices/*.json
+     bindings/lua/cairn/*.lua)
 set(compress)
 if(CAIRN_PACKAGES)
   find_program(GZIP gzip REQUIRED)

@@ -110,6 +110,12 @@ __attribute__((visibility("default"))) uint32_t plugin_answer(void) {
     def test_the_command(self):
         command = self.prefix / "bin/cairn"
         self.assertIn("cpu", run(command, "devices", cwd=self.folder))
+        # All that recipes and models' directories need is installed.
+        for path in (ROOT / "scripts").rglob("*.lua"):
+            part = path.relative_to(ROOT)
+            self.assertTrue(part.parts[1] == "pages" or len(part.parts) == 2 or (self.prefix / "share/cairn" / part).exists(), part)
+        tiny = ["layers=1", "heads=1", "width=8", "seq=8", "vocab=32", "data=random", "--steps", "1", "--json"]
+        self.assertIn('"steps":1', run(command, "train", "gpt2", *tiny, cwd=self.folder))
         # Its Lua files are those beside it, and it knows of no other place.
         (self.prefix / "share/cairn").rename(self.prefix / "share/elsewhere")
         try:
