@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/blocks.h"
 #include "kernels/cpu/simd/isa.h"
 #include "runtime/base/checked.h"
 
@@ -15,9 +16,8 @@ namespace {
 
 int64_t copied_bytes(const TensorDesc& weight, std::string_view, int64_t, DType compute, int) {
   const bool half = compute == DType::kBF16 || compute == DType::kF16;
-  return half && weight.dtype == DType::kF32 && weight.shape.rank == 2
-             ? checked_mul(2, weight.shape.elements())
-             : 0;
+  const bool copied = weight.dtype == DType::kF32 || in_blocks(weight);
+  return half && copied && weight.shape.rank == 2 ? checked_mul(2, weight.shape.elements()) : 0;
 }
 
 // Packed weights as a plain copy; whether it is bfloat16 or float16 does not matter, as both have 16 bits.
@@ -41,10 +41,19 @@ std::unique_ptr<Kernel> make_copy(const Signature& signature) {
   const std::vector<TensorDesc> out = without_packed(signature.out);
   const Attrs attrs = {{"dtype", std::string(signature.attrs->word("dtype"))}};
   Signature copy = signature;
-  copy.op = "cast";
+  const bool blocks = in_blocks(signature.in[0]);
+  copy.op = blocks ? "dequantise" : "cast";
   copy.out = out;
   copy.attrs = &attrs;
-  return make<make_cast>(copy);
+  return blocks ? make<make_dequantise>(copy) : make<make_cast>(copy);
+}
+
+int64_t tile_rows_anywhere(const Signature& whole) {
+  const PortableIsa scope;
+  const std::vector<TensorDesc> in = without_packed(whole.in);
+  Signature plain = whole;
+  plain.in = in;
+  return tile_rows(plain);
 }
 
 constexpr KernelRow kRows[] = {
@@ -62,6 +71,7 @@ const Registry& any_machine_registry() {
                                       .packed_bytes = copied_bytes,
                                       .one_packed_form = true,
                                       .packed_is_copy = true,
+                                      .tile_rows = tile_rows_anywhere,
                                       .squares_chunk = squares_block};
   return kRegistry;
 }

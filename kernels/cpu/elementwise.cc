@@ -2,7 +2,6 @@
 
 #include "kernels/cpu/simd/dispatch.h"
 #include "kernels/cpu/simd/targets.h"
-#include "runtime/formats/codecs.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise.cc"
@@ -137,25 +136,6 @@ void convert_dispatch(DType type_x, DType type_y, bool add, const void* x, void*
   });
 }
 
-// The loops are the codec's own functions, compiled for each instruction set.
-void dequantise_dispatch(DType from, DType to, const void* x, void* y, int64_t begin, int64_t end) {
-  formats::with_dequantised(from, [&](auto codec) {
-    using Of = decltype(codec);
-    const auto* block = static_cast<const typename Of::Block*>(x) + begin / Of::kBlock;
-    with_float(to, [&](auto zero) {
-      using T = decltype(zero);
-      T* const out = static_cast<T*>(y);
-      const auto decode = [&](int64_t at, auto values) {  // as a constant, for all but a tensor's last block
-        for (int i = 0; i < values; ++i) out[at + i] = round_to<T>(Of::decode(*block, i));
-      };
-      int64_t at = begin;
-      for (; end - at >= Of::kBlock; at += Of::kBlock, ++block)
-        decode(at, std::integral_constant<int, Of::kBlock>());
-      if (at < end) decode(at, static_cast<int>(end - at));
-    });
-  });
-}
-
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -164,7 +144,6 @@ namespace cairn::kernels::cpu {
 HWY_EXPORT(map_dispatch);
 HWY_EXPORT(combine_dispatch);
 HWY_EXPORT(convert_dispatch);
-HWY_EXPORT(dequantise_dispatch);
 
 void map_elements(Map map, DType type, const void* const in[3], void* const out[2], int64_t begin,
                   int64_t end, float factor) {
@@ -175,9 +154,6 @@ void combine_row(Map map, DType type_a, DType type_b, const void* a, const void*
 }
 void convert(DType type_x, DType type_y, bool add, const void* x, void* y, int64_t n) {
   CAIRN_DISPATCH(convert_dispatch)(type_x, type_y, add, x, y, n);
-}
-void dequantise(DType from, DType to, const void* x, void* y, int64_t begin, int64_t end) {
-  CAIRN_DISPATCH(dequantise_dispatch)(from, to, x, y, begin, end);
 }
 }  // namespace cairn::kernels::cpu
 #endif

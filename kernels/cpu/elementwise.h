@@ -26,7 +26,5 @@ void map_elements(Map map, DType type, const void* const in[3], void* const out[
 void combine_row(Map map, DType type_a, DType type_b, const void* a, const void* b, void* y, int64_t n);
 // y = x in another type; add: y += x (float32 y).
 void convert(DType type_x, DType type_y, bool add, const void* x, void* y, int64_t n);
-// Elements [begin, end) of x, blocks of a format that is read through the op, in another type; begin: of a block.
-void dequantise(DType type_x, DType type_y, const void* x, void* y, int64_t begin, int64_t end);
 
 }  // namespace cairn::kernels::cpu

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/blocks.h"
 #include "kernels/cpu/support.h"
 #include "runtime/base/broadcast.h"
 
@@ -110,16 +111,14 @@ std::unique_ptr<Kernel> make_add(const Signature& s) { return make_combine(s, Ma
 std::unique_ptr<Kernel> make_mul(const Signature& s) { return make_combine(s, Map::kMul); }
 std::unique_ptr<Kernel> make_cast(const Signature& s) { return make_convert(s, false); }
 std::unique_ptr<Kernel> make_dequantise(const Signature& s) {
+  if (!in_blocks(s.in[0]) || !fast_float(s.out[0])) return nullptr;
   const DType from = s.in[0].dtype, to = s.out[0].dtype;
-  if (format(from).read != Read::kDequantised || !fast_float(s.out[0])) return nullptr;
-  const int64_t count = s.in[0].shape.elements(), block = format(from).block;
+  const int64_t count = s.in[0].shape.elements(), bytes = dtype_bytes(to);
   return make_kernel([=](const Call& call) {
-    const void* x = input<const void>(call, 0);
-    void* y = output<void>(call, 0);
-    parallel_for((count + block - 1) / block, std::max<int64_t>(1, kGrain / block),
-                 [&](int64_t b, int64_t e, int) {
-                   dequantise(from, to, x, y, b * block, std::min(count, e * block));
-                 });
+    char* y = output<char>(call, 0);
+    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
+      decode_values(from, data_of(call.in, 0), b, e - b, to, y + b * bytes);
+    });
   });
 }
 std::unique_ptr<Kernel> make_accumulate(const Signature& s) {

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/blocks.h"
 #include "kernels/cpu/simd/long_sums.h"
 #include "kernels/cpu/support.h"
 #include "kernels/cpu/workspace.h"
@@ -18,11 +19,13 @@ int64_t first_row(const Signature& s) { return s.attrs != nullptr ? s.attrs->int
 // Lookup in a part of a table, which begins at row `first` of it. The rows of ids outside of the part are copied from `before`, or
 // zero.
 std::unique_ptr<Kernel> make_lookup(const Signature& s) {
-  if (!fast_float(s.in[0]) || !integer_ids(s.in[1]) || !fast_float(s.out[0])) return nullptr;
+  const bool blocks = in_blocks(s.in[0]);
+  if ((!blocks && !fast_float(s.in[0])) || !integer_ids(s.in[1]) || !fast_float(s.out[0])) return nullptr;
   const int64_t rows = s.in[0].shape[0], columns = s.in[0].shape.last(), count = s.in[1].shape.elements(),
                 first = first_row(s);
   const DType table_type = s.in[0].dtype, y_type = s.out[0].dtype;
-  const int64_t table_bytes = columns * dtype_bytes(table_type), y_bytes = columns * dtype_bytes(y_type);
+  const int64_t table_bytes = blocks ? 0 : columns * dtype_bytes(table_type),
+                y_bytes = columns * dtype_bytes(y_type);
   return make_kernel([=](const Call& call) {
     const char *table = input<const char>(call, 0), *before = input<const char>(call, 2);
     const int32_t* ids = input<const int32_t>(call, 1);
@@ -30,7 +33,9 @@ std::unique_ptr<Kernel> make_lookup(const Signature& s) {
     parallel_for(count, row_grain(columns), [&](int64_t b, int64_t e, int) {
       for (int64_t i = b; i < e; ++i) {
         const int64_t row = ids[i] - first;
-        if (row >= 0 && row < rows)
+        if (row >= 0 && row < rows && blocks)
+          decode_values(table_type, table, row * columns, columns, y_type, y + i * y_bytes);
+        else if (row >= 0 && row < rows)
           convert(table_type, y_type, false, table + row * table_bytes, y + i * y_bytes, columns);
         else if (before != nullptr)
           std::memcpy(y + i * y_bytes, before + i * y_bytes, static_cast<size_t>(y_bytes));

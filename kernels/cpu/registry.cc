@@ -31,6 +31,7 @@ const Registry& cpu_registry() {
                                   .rows = kRows,
                                   .packed_bytes = cpu::packed_bytes,
                                   .part_rows = cpu::head_unit,
+                                  .tile_rows = cpu::tile_rows,
                                   .squares_chunk = cpu::squares_block,
                                   .facts = facts,
                                   .any_machine = &cpu::any_machine_registry()};

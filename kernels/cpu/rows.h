@@ -14,4 +14,7 @@ constexpr int64_t squares_block(int64_t /*count*/) { return kSquaresBlock; }
 // Registry::packed_bytes of this backend.
 int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
 
+// Registry::tile_rows of this backend.
+int64_t tile_rows(const Signature& whole);
+
 }  // namespace cairn::kernels::cpu

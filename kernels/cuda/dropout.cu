@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
 }  // namespace
 
 std::unique_ptr<Kernel> make_dropout(const Signature& s) {
-  if (!fast_float(s.in[0]) || s.out[0] != s.in[0]) return nullptr;
+  if (!fast_float(s.in[0]) || s.out[0] != s.in[0] || s.attrs->integer("first", 0) != 0) return nullptr;
   const double rate = s.attrs->real("rate");
   // uniform = k / 2^24 >= rate exactly when k >= ceil(rate 2^24)
   const auto least = static_cast<uint32_t>(std::ceil(rate * 0x1p24));

@@ -1,5 +1,7 @@
 #include "kernels/reference/common.h"
 
+#include "runtime/formats/codecs.h"
+
 namespace cairn::kernels::reference {
 namespace {
 
@@ -14,13 +16,15 @@ bool fits_letter(char letter, DType d, DType t) {
     case 'P':
       return d == wide(t);
     case 'W':
-      return d == t || d == wide(t);
+      return d == t || d == wide(t) || (in_blocks(d) && t != DType::kF64);
     case 'I':
       return d == DType::kI32;
     case 'D':
       return d == DType::kF64;
     case 'F':
       return has_kernels(d);
+    case 'B':
+      return has_kernels(d) || in_blocks(d);
     default:
       return d != DType::kOpaque;
   }
@@ -28,7 +32,17 @@ bool fits_letter(char letter, DType d, DType t) {
 
 }  // namespace
 
+float decoded(const Tensor& tensor, int64_t i) {
+  float value = 0;
+  formats::with_dequantised(tensor.desc.dtype, [&](auto codec) {
+    using Of = decltype(codec);
+    value = Of::decode(tensor.as<typename Of::Block>()[i / Of::kBlock], static_cast<int>(i % Of::kBlock));
+  });
+  return value;
+}
+
 double at(const Tensor& tensor, int64_t i) {
+  if (in_blocks(tensor.desc.dtype)) return decoded(tensor, i);
   switch (tensor.desc.dtype) {
     case DType::kF32:
       return tensor.as<float>()[i];

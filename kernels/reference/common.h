@@ -51,19 +51,30 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 double at(const Tensor& tensor, int64_t i);
 void set(const Tensor& tensor, int64_t i, double v);
 
-// A weight that goes with activations of type T, by element: wide, or of T itself.
+inline bool in_blocks(DType t) { return format(t).read == Read::kDequantised; }
+// Value i of blocks.
+float decoded(const Tensor& tensor, int64_t i);
+
+// A weight that goes with activations of type T, by element: wide, of T itself, or decoded from blocks to what an op reads.
 template <class T>
 class Weight {
  public:
   explicit Weight(const Tensor& tensor) {
-    if (tensor.desc.dtype == DType::kBF16 || tensor.desc.dtype == DType::kF16)
+    if (in_blocks(tensor.desc.dtype))
+      blocks_ = &tensor;
+    else if (tensor.desc.dtype == DType::kBF16 || tensor.desc.dtype == DType::kF16)
       own_ = tensor.as<T>();
     else
       wide_ = tensor.as<Wide<T>>();
   }
-  double operator[](int64_t i) const { return wide_ != nullptr ? load(wide_[i]) : load(own_[i]); }
+  double operator[](int64_t i) const {
+    if (blocks_ != nullptr)
+      return std::is_same_v<T, bf16> ? to_float(to_bf16(decoded(*blocks_, i))) : decoded(*blocks_, i);
+    return wide_ != nullptr ? load(wide_[i]) : load(own_[i]);
+  }
 
  private:
+  const Tensor* blocks_ = nullptr;
   const Wide<T>* wide_ = nullptr;
   const T* own_ = nullptr;
 };
@@ -91,8 +102,8 @@ void put(const Call& call, size_t output, int64_t i, double v) {
 }
 
 // Do the operands have the dtypes that the letters say, one letter per operand in row order? T: the type of
-// the activations, P: f32 (f64 with f64), W: either of these, I: i32, D: f64, F: any float type there are kernels for, A: any
-// plain type. Sets `t` to the type that T or P stand for. Operands left out fit; packed weights never do.
+// the activations, P: f32 (f64 with f64), W: either of these or blocks, I: i32, D: f64, F: any float type there are kernels
+// for, B: F or blocks, A: any plain type. Sets `t` to the type that T or P stand for. Operands left out fit; packed weights never do.
 bool fits(const Signature& signature, std::string_view in, std::string_view out, DType* t);
 
 // Makes K<float>, K<bf16>, K<f16> or K<double>; nullptr if the signature does not fit.

@@ -164,7 +164,9 @@ template <class T>
 class Dropout : public Kernel {
  public:
   explicit Dropout(const Signature& s)
-      : rate_(s.attrs->real("rate")), rng_(static_cast<uint32_t>(s.attrs->integer("rng"))) {}
+      : rate_(s.attrs->real("rate")),
+        rng_(static_cast<uint32_t>(s.attrs->integer("rng"))),
+        first_(s.attrs->integer("first", 0) / 4) {}
   void run(const Call& c) const override {
     RandomKey key = c.key;
     key.op = rng_;
@@ -172,7 +174,7 @@ class Dropout : public Kernel {
     const auto threshold = static_cast<float>(rate_);
     PhiloxBlock block{};
     for (int64_t i = 0; i < n; ++i) {
-      if (i % 4 == 0) block = random_block(key, static_cast<uint64_t>(i / 4));
+      if (i % 4 == 0) block = random_block(key, static_cast<uint64_t>(first_ + i / 4));
       const bool keep = uniform(block[static_cast<size_t>(i % 4)]) >= threshold;
       c.out[0].as<T>()[i] = store<T>(keep ? load(c.in[0].as<T>()[i]) / (1.0 - rate_) : 0.0);
     }
@@ -181,6 +183,7 @@ class Dropout : public Kernel {
  private:
   double rate_;
   uint32_t rng_;
+  int64_t first_;
 };
 
 template <class T>

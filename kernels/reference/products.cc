@@ -162,7 +162,7 @@ class LinearGradWeight : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_embedding(const Signature& s) { return make_any<Embedding>(s, "FI", "F"); }
+std::unique_ptr<Kernel> make_embedding(const Signature& s) { return make_any<Embedding>(s, "BI", "F"); }
 std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) { return make<EmbeddingGrad>(s, "IT", "P"); }
 std::unique_ptr<Kernel> make_matmul(const Signature& s) { return make<MatmulOf>(s, "TT", "T"); }
 std::unique_ptr<Kernel> make_linear(const Signature& s) { return make<Linear>(s, "TWP", "TT"); }

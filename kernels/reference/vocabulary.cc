@@ -193,7 +193,7 @@ class PartGrad : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_embedding_part(const Signature& s) {
-  return make_any<EmbeddingPart>(s, "FIF", "F");
+  return make_any<EmbeddingPart>(s, "BIF", "F");
 }
 std::unique_ptr<Kernel> make_embedding_part_grad(const Signature& s) {
   return make<EmbeddingPartGrad>(s, "IT", "P");

@@ -103,6 +103,10 @@ struct Registry {
   // How many rows the parts of a fused loss (ops.def) must be a multiple of, so that it has the bits of the op in one piece; the
   // last part has at least as many. whole: that op. nullptr or 0: this backend cannot.
   int64_t (*part_rows)(const Signature& whole) = nullptr;
+  // How many rows tiles of the op's rows (runtime/compile/tiles) must be a multiple of, so that they have the bits of the op in one
+  // piece; the last tile has at least as many. whole: that op. Sums over rows continue in a tile where the tile before
+  // left them. nullptr or 0: this backend cannot.
+  int64_t (*tile_rows)(const Signature& whole) = nullptr;
   // The chunk, a multiple of 8, in which sum_squares adds up `count` elements: a tensor that comes in pieces of full chunks
   // gets the same bits by squares_of_chunks and sum_of_chunks. nullptr: sum_squares adds in another way.
   int64_t (*squares_chunk)(int64_t count) = nullptr;

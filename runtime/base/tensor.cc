@@ -6,8 +6,8 @@
 namespace cairn {
 namespace {
 constexpr Format kFormats[] = {
-#define FORMAT(id, name, bits, block, scale_bytes, computed_as, codec, read, trains) \
-  {name, bits, block, scale_bytes, DType::k##computed_as, Read::k##read, trains != 0},
+#define FORMAT(id, name, bits, block, row, scale_bytes, computed_as, codec, read, trains) \
+  {name, bits, block, row, scale_bytes, DType::k##computed_as, Read::k##read, trains != 0},
 #include "runtime/formats/formats.def"
 #undef FORMAT
 };

@@ -17,7 +17,7 @@ namespace cairn {
 struct Format {
   std::string_view name;
   int bits;
-  int64_t block, scale_bytes;
+  int64_t block, row, scale_bytes;
   DType computed_as;
   Read read;
   bool trains;

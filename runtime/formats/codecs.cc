@@ -8,10 +8,29 @@ namespace cairn::formats {
 namespace {
 
 template <class Of>
-bool encode(const float* from, int64_t count, void* to) {
+constexpr Scope scope_of() {
+  if constexpr (requires { Of::kScope; })
+    return Of::kScope;
+  else
+    return Scope::kBlock;
+}
+
+template <class Of>
+void measure(const float* from, int64_t count, Known& known) {
+  if constexpr (scope_of<Of>() != Scope::kBlock) Of::measure(from, count, known);
+}
+
+template <class Of>
+bool encode(const float* from, int64_t count, const Known& known, void* to) {
   auto* block = static_cast<typename Of::Block*>(to);
-  for (int64_t at = 0; at < count; at += Of::kBlock)
-    if (!Of::encode(from + at, std::min<int64_t>(Of::kBlock, count - at), *block++)) return false;
+  for (int64_t at = 0; at < count; at += Of::kBlock, ++block) {
+    const int64_t here = std::min<int64_t>(Of::kBlock, count - at);
+    if constexpr (scope_of<Of>() == Scope::kBlock) {
+      if (!Of::encode(from + at, here, *block)) return false;
+    } else {
+      if (!Of::encode(from + at, here, known, *block)) return false;
+    }
+  }
   return true;
 }
 
@@ -30,7 +49,8 @@ constexpr Codec made(int bits, int64_t block, int64_t scale_bytes) {
   static_assert(alignof(typename Of::Block) <= alignof(std::max_align_t) && Of::kBlock <= kMostBlock);
   return Of::kBlock == block &&
                  static_cast<int64_t>(sizeof(typename Of::Block)) == block * bits / 8 + scale_bytes
-             ? Codec{encode<Of>, decode<Of>}
+             ? Codec{scope_of<Of>(), measure<Of>, encode<Of>,
+                     decode<Of>,     Of::kBlock,  sizeof(typename Of::Block)}
              : throw "a row of formats.def differs from its codec";
 }
 template <>
@@ -39,7 +59,7 @@ constexpr Codec made<None>(int, int64_t, int64_t) {
 }
 
 constexpr Codec kCodecs[] = {
-#define FORMAT(id, name, bits, block, scale_bytes, computed_as, codec, read, trains) \
+#define FORMAT(id, name, bits, block, row, scale_bytes, computed_as, codec, read, trains) \
   made<codec>(bits, block, scale_bytes),
 #include "runtime/formats/formats.def"
 #undef FORMAT

@@ -6,8 +6,18 @@
 
 #include "runtime/formats/dtype.h"
 #include "runtime/formats/dynamic8.h"
+#include "runtime/formats/fp8.h"
+#include "runtime/formats/gguf/iq4.h"
+#include "runtime/formats/gguf/k.h"
+#include "runtime/formats/gguf/q4_q8.h"
 #include "runtime/formats/half.h"
 #include "runtime/formats/int8.h"
+#include "runtime/formats/llm_int8.h"
+#include "runtime/formats/mxfp4.h"
+#include "runtime/formats/nf4.h"
+#include "runtime/formats/nf4_nested.h"
+#include "runtime/formats/scope.h"
+#include "runtime/formats/u4.h"
 
 namespace cairn::formats {
 
@@ -41,15 +51,27 @@ struct Dynamic {
 using Dynamic8 = Dynamic<true>;
 using UDynamic8 = Dynamic<false>;
 
-inline constexpr int kMostBlock = 1024;  // values of a block, of any format
+inline constexpr int kMostBlock = 16384;  // values of a block, of any format
 
-// A codec for the host; both functions are null of a format without one.
+// A codec for the host; its functions are null of a format without one.
 struct Codec {
+  // What numbers are encoded by: their block, or all of a row or tensor, of which `known` is what `measure` found in its
+  // parts, one after the other; each but the last one is of full blocks.
+  Scope scope = Scope::kBlock;
+  void (*measure)(const float* from, int64_t count, Known& known) = nullptr;
   // `count` values from the beginning of a block on. False: a number is none that the format can store; what was
   // written is of no use.
-  bool (*encode)(const float* from, int64_t count, void* to) = nullptr;
+  bool (*encode_part)(const float* from, int64_t count, const Known& known, void* to) = nullptr;
   void (*decode)(const void* from, int64_t count, float* to) = nullptr;
-  explicit operator bool() const { return encode != nullptr; }
+  int64_t block = 1, block_bytes = 0;
+
+  // A tensor of one row.
+  bool encode(const float* from, int64_t count, void* to) const {
+    Known known;
+    measure(from, count, known);
+    return encode_part(from, count, known, to);
+  }
+  explicit operator bool() const { return decode != nullptr; }
 };
 const Codec& codec(DType);
 
@@ -65,8 +87,8 @@ constexpr bool visit(const Body& body) {
 template <class Body>
 constexpr bool with_dequantised(DType type, const Body& body) {
   switch (type) {
-#define FORMAT(id, name, bits, block, scale_bytes, computed_as, codec, read, trains) \
-  case DType::k##id:                                                                 \
+#define FORMAT(id, name, bits, block, row, scale_bytes, computed_as, codec, read, trains) \
+  case DType::k##id:                                                                      \
     return detail::visit<Read::k##read, codec>(body);
 #include "runtime/formats/formats.def"
 #undef FORMAT

@@ -8,7 +8,7 @@ namespace cairn {
 struct bf16 {
   uint16_t bits;
 };
-inline float to_float(bf16 v) { return __builtin_bit_cast(float, static_cast<uint32_t>(v.bits) << 16); }
+constexpr float to_float(bf16 v) { return __builtin_bit_cast(float, static_cast<uint32_t>(v.bits) << 16); }
 constexpr bf16 to_bf16(float f) {
   uint32_t u = __builtin_bit_cast(uint32_t, f);
   if ((u & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>((u >> 16) | 0x40u)};
@@ -20,14 +20,14 @@ constexpr bf16 to_bf16(float f) {
 struct f16 {
   uint16_t bits;
 };
-inline float to_float(f16 v) {
+constexpr float to_float(f16 v) {
   const uint32_t sign = static_cast<uint32_t>(v.bits & 0x8000u) << 16, rest = v.bits & 0x7fffu;
   if (rest >= 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u | (rest & 0x3ffu) << 13);
   if (rest >= 0x400u) return __builtin_bit_cast(float, sign | ((rest << 13) + (112u << 23)));
   const float small = static_cast<float>(rest) * 0x1p-24f;
   return sign != 0 ? -small : small;
 }
-inline f16 to_f16(float f) {
+constexpr f16 to_f16(float f) {
   const uint32_t u = __builtin_bit_cast(uint32_t, f), a = u & 0x7fffffffu;
   const auto sign = static_cast<uint16_t>(u >> 16 & 0x8000u);
   const auto with_sign = [sign](uint32_t bits) { return f16{static_cast<uint16_t>(sign | bits)}; };

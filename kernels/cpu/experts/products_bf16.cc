@@ -21,7 +21,7 @@ constexpr int64_t kRowsOfPacking = 32;
 // y[rows, n] = x[rows, k] B of each expert. by_columns: B is stored as [n, k], else as [k, n].
 std::unique_ptr<Kernel> make_grouped(const Signature& s, int64_t n, int64_t k, bool by_columns,
                                      Besides besides) {
-  if (!has_bf16_products() || !is_bf16(s.in[0]) || !is_bf16(s.out[0]) || !fast_float(s.in[1])) return nullptr;
+  if (!has_bf16_products() || !is_bf16(s.in[0]) || !is_bf16(s.out[0]) || !plain_fits(s.in[1])) return nullptr;
   const bool bias = besides.bias >= 0 && s.has_in(static_cast<size_t>(besides.bias));
   if (bias && !plain_f32(s.in[static_cast<size_t>(besides.bias)])) return nullptr;
   const experts::Grouped z(s, s.in[1]);
@@ -45,7 +45,7 @@ std::unique_ptr<Kernel> make_grouped(const Signature& s, int64_t n, int64_t k, b
         }
         for_experts(input<const int32_t>(call, 2), z, all, kRowsOfPacking, 0,
                     [&](int64_t e, experts::Rows rows, int64_t p0, int64_t p1, int thread) {
-                      const char* w = input<const char>(call, 1) + e * n * k * dtype_bytes(weight.dtype);
+                      const PlainWeight w{weight.dtype, by_columns, data_of(call.in, 1), n, k, e * n * k};
                       bf16* mine = space.at<bf16>(call.workspace, slices_at + thread * slice_bytes);
                       float* sums = space.at<float>(call.workspace, sums_at + thread * kGemmScratch);
                       const LinearEpilogue epilogue(Activation::kNone,
@@ -53,7 +53,7 @@ std::unique_ptr<Kernel> make_grouped(const Signature& s, int64_t n, int64_t k, b
                                                     y + rows.begin * n, nullptr, n);
                       for (int64_t p = p0; p < p1; p += slice) {
                         const int64_t end = std::min(p1, p + slice);
-                        pack_panels(weight, by_columns, w, n, k, mine, p, end);
+                        pack_panels_here(w, mine, p, end);
                         bf16_gemm(row_major(x + rows.begin * steps, steps, panel_zero(mine, p, steps), steps),
                                   0, rows.end - rows.begin, n, p, end, sums, epilogue);
                       }

@@ -66,14 +66,15 @@ int64_t most_scratch(const ProductShape& whole) {
 // y[rows, n] = x[rows, k] B of each expert. by_columns: B is stored as [n, k], else as [k, n].
 std::unique_ptr<Kernel> make_grouped(const Signature& s, int64_t n, int64_t k, bool by_columns,
                                      Besides besides) {
-  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  if (!fast_float(s.in[0]) || !float_weight(s.in[1], s.in[0].dtype) || s.out[0].dtype != s.in[0].dtype)
+    return nullptr;
   const bool bias = besides.bias >= 0 && s.has_in(static_cast<size_t>(besides.bias));
   if (bias && !plain_f32(s.in[static_cast<size_t>(besides.bias)])) return nullptr;
   const experts::Grouped z(s, s.in[1]);
-  const DType type = s.in[1].dtype;
+  const WeightRows weight(s.in[1], s.in[0].dtype);
   Workspace space;
   const Widened x(s.in[0], &space), y(s.out[0], &space);
-  const int parts = x.parts(), weight_parts = float_parts(type);
+  const int parts = x.parts(), parts_of_weight = weight_parts(s.in[1]);
   const auto shape = [=](int64_t rows) {
     return ProductShape{.m = rows,
                         .n = n,
@@ -84,10 +85,10 @@ std::unique_ptr<Kernel> make_grouped(const Signature& s, int64_t n, int64_t k, b
                         .ldc = n,
                         .bias = bias,
                         .parts_a = parts,
-                        .parts_b = weight_parts};
+                        .parts_b = parts_of_weight};
   };
   const int64_t each = most_scratch(shape(z.rows)), scratch_at = space.add(s.threads * each),
-                widened = type == DType::kF32 ? 0 : align_up(kBlock * k * 4, kAlignment),
+                widened = weight.plain() ? 0 : align_up(kBlock * k * 4, kAlignment),
                 widened_at = space.add(s.threads * widened);
   return make_kernel(
       [=](const Call& call) {
@@ -99,24 +100,19 @@ std::unique_ptr<Kernel> make_grouped(const Signature& s, int64_t n, int64_t k, b
                     [&](int64_t e, experts::Rows rows, int64_t b0, int64_t b1, int thread) {
                       ProductShape part = shape(rows.end - rows.begin);
                       const BlockOf how(part);
-                      const char* w = input<const char>(call, 1) + e * n * k * dtype_bytes(type);
                       float* mine = Workspace::at<float>(ws, widened_at + thread * widened);
-                      const int64_t step = type == DType::kF32 ? b1 - b0 : 1;
+                      const int64_t step = weight.plain() ? b1 - b0 : 1;
                       for (int64_t block = b0; block < b1; block += step) {
                         const int64_t n0 = block * kBlock, n1 = std::min(n, (block + step) * kBlock);
-                        const char* from = w + n0 * (by_columns ? k : 1) * dtype_bytes(type);
+                        const int64_t first = e * n * k + n0 * (by_columns ? k : 1);
                         part.n = n1 - n0;
-                        if (type != DType::kF32) {
+                        if (!weight.plain()) {
                           part.ldb = by_columns ? k : part.n;
-                          if (by_columns)
-                            convert(type, DType::kF32, false, from, mine, part.n * k);
-                          else
-                            for (int64_t i = 0; i < k; ++i)
-                              convert(type, DType::kF32, false, from + i * n * dtype_bytes(type),
-                                      mine + i * part.n, part.n);
+                          weight.read(data_of(call.in, 1), first, by_columns ? k : n, by_columns ? part.n : k,
+                                      part.ldb, mine);
                         }
                         how.run(part, wide_x + rows.begin * k,
-                                type == DType::kF32 ? reinterpret_cast<const float*>(from) : mine,
+                                weight.plain() ? input<const float>(call, 1) + first : mine,
                                 wide_y + rows.begin * n + n0,
                                 Workspace::at<char>(ws, scratch_at + thread * each),
                                 b != nullptr ? b + (z.first + e) * n + n0 : nullptr);

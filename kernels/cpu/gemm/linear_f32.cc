@@ -12,20 +12,21 @@
 namespace cairn::kernels::cpu {
 std::unique_ptr<Kernel> make_linear_f32(const Signature& s) {
   Activation act;
-  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  if (!fast_float(s.in[0]) || !float_weight(s.in[1], s.in[0].dtype) || s.out[0].dtype != s.in[0].dtype)
+    return nullptr;
   if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
   if (!parse_activation(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
   const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
   Workspace space;
-  const Widened x(s.in[0], &space), w(s.in[1], &space), pre(s.out[0], &space);
-  auto product = std::make_shared<FloatProduct>(ProductShape{.m = m,
-                                                             .n = n,
-                                                             .k = k,
-                                                             .transpose_b = true,
-                                                             .bias = s.has_in(2),
-                                                             .parts_a = x.parts(),
-                                                             .parts_b = w.parts()},
-                                                s.threads);
+  const Widened x(s.in[0], &space), pre(s.out[0], &space);
+  auto product = std::make_shared<WeightProduct>(ProductShape{.m = m,
+                                                              .n = n,
+                                                              .k = k,
+                                                              .transpose_b = true,
+                                                              .bias = s.has_in(2),
+                                                              .parts_a = x.parts(),
+                                                              .parts_b = weight_parts(s.in[1])},
+                                                 s.in[1], s.in[0].dtype, s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
   const bool keep_pre = act != Activation::kNone && s.has_out(1);
   return make_kernel(
@@ -35,7 +36,7 @@ std::unique_ptr<Kernel> make_linear_f32(const Signature& s) {
         void* target =
             keep_pre && data_of(call.out, 1) != nullptr ? data_of(call.out, 1) : data_of(call.out, 0);
         float* z = pre.target(target, ws);
-        product->run(x.read(data_of(call.in, 0), ws), w.read(data_of(call.in, 1), ws), z,
+        product->run(x.read(data_of(call.in, 0), ws), data_of(call.in, 1), z,
                      Workspace::at<char>(ws, scratch_at), input<const float>(call, 2));
         if (target != data_of(call.out, 0)) pre.finish(target, ws);
         if (act != Activation::kNone) {
@@ -49,14 +50,15 @@ std::unique_ptr<Kernel> make_linear_f32(const Signature& s) {
 
 std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
   Activation act;
-  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !fast_float(s.out[0])) return nullptr;
+  if (!fast_float(s.in[0]) || !float_weight(s.in[1], s.in[0].dtype) || !fast_float(s.out[0])) return nullptr;
   if (s.has_in(2) && s.in[2].dtype != s.out[0].dtype) return nullptr;
   if (!parse_activation(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
   const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
   Workspace space;
-  const Widened dy(s.in[0], &space), w(s.in[1], &space), dx(s.out[0], &space);
-  auto product = std::make_shared<FloatProduct>(
-      ProductShape{.m = m, .n = n, .k = k, .parts_a = dy.parts(), .parts_b = w.parts()}, s.threads);
+  const Widened dy(s.in[0], &space), dx(s.out[0], &space);
+  auto product = std::make_shared<WeightProduct>(
+      ProductShape{.m = m, .n = n, .k = k, .parts_a = dy.parts(), .parts_b = weight_parts(s.in[1])}, s.in[1],
+      s.in[0].dtype, s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
   const DType type = s.out[0].dtype;
   const int64_t bytes = dtype_bytes(type);
@@ -64,7 +66,7 @@ std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
       [=](const Call& call) {
         void* ws = call.workspace;
         char* to = output<char>(call, 0);
-        product->run(dy.read(data_of(call.in, 0), ws), w.read(data_of(call.in, 1), ws), dx.target(to, ws),
+        product->run(dy.read(data_of(call.in, 0), ws), data_of(call.in, 1), dx.target(to, ws),
                      Workspace::at<char>(ws, scratch_at));
         dx.finish(to, ws);
         if (const char* pre = input<const char>(call, 2))
@@ -81,8 +83,13 @@ std::unique_ptr<Kernel> make_linear_grad_weight_f32(const Signature& s) {
   const int64_t rows = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.in[1].shape.last();
   Workspace space;
   const Widened x(s.in[0], &space), dy(s.in[1], &space);
-  const ProductShape shape{
-      .m = n, .n = k, .k = rows, .transpose_a = true, .parts_a = dy.parts(), .parts_b = x.parts()};
+  const ProductShape shape{.m = n,
+                           .n = k,
+                           .k = rows,
+                           .transpose_a = true,
+                           .whole_k = s.attrs != nullptr ? s.attrs->integer("rows", rows) : rows,
+                           .parts_a = dy.parts(),
+                           .parts_b = x.parts()};
   ProductShape adding = shape;
   adding.add = true;
   auto write = std::make_shared<FloatProduct>(shape, s.threads),

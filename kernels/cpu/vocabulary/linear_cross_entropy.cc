@@ -10,6 +10,7 @@
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/vocabulary/logits.h"
 #include "kernels/cpu/vocabulary/products.h"
+#include "kernels/cpu/widened.h"
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -140,7 +141,8 @@ std::unique_ptr<Kernel> make_head(const Signature& s, std::unique_ptr<HeadProduc
 }
 
 std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
-  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !operands_fit(s, gradient)) return nullptr;
+  if (!fast_float(s.in[0]) || !float_weight(s.in[1], s.in[0].dtype) || !operands_fit(s, gradient))
+    return nullptr;
   return make_head(s, float_products(s, true), gradient, false);
 }
 

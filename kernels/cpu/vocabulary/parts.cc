@@ -11,6 +11,7 @@
 #include "kernels/cpu/softmax.h"
 #include "kernels/cpu/vocabulary/logits.h"
 #include "kernels/cpu/vocabulary/products.h"
+#include "kernels/cpu/widened.h"
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -23,11 +24,11 @@ constexpr float kLowest = -3.0e38f;
 
 using MakeProducts = std::unique_ptr<HeadProducts> (*)(const Signature&, bool gradients);
 std::unique_ptr<HeadProducts> by_floats(const Signature& s, bool gradients) {
-  if (!fast_float(s.in[0]) || !fast_float(s.in[1])) return nullptr;
+  if (!fast_float(s.in[0]) || !float_weight(s.in[1], s.in[0].dtype)) return nullptr;
   return float_products(s, gradients);
 }
 std::unique_ptr<HeadProducts> by_bf16(const Signature& s, bool gradients) {
-  if (!has_bf16_products() || !is_bf16(s.in[0]) || !fast_float(s.in[1])) return nullptr;
+  if (!has_bf16_products() || !is_bf16(s.in[0]) || !float_weight(s.in[1], s.in[0].dtype)) return nullptr;
   return bf16_products(s, gradients, false);
 }
 

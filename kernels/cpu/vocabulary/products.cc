@@ -20,14 +20,18 @@ constexpr int64_t kChunkLogits = 16 << 20;
 
 // For a full chunk, and for the rows that are left.
 struct FloatChunk {
-  FloatProduct logits, dx, add_dx, write_dw, add_dw;
+  WeightProduct logits, dx, add_dx;
+  FloatProduct write_dw, add_dw;
   // x, w: how many parts a number of them has (ProductShape).
-  FloatChunk(const HeadSizes& z, int64_t m, int x, int w, int threads)
-      : logits({.m = m, .n = z.n, .k = z.width, .transpose_b = true, .parts_a = x, .parts_b = w}, threads),
-        dx({.m = m, .n = z.width, .k = z.n, .whole_k = z.vocab, .parts_b = w}, threads),
-        add_dx({.m = m, .n = z.width, .k = z.n, .add = true, .whole_k = z.vocab, .parts_b = w}, threads),
-        write_dw({.m = z.n, .n = z.width, .k = m, .transpose_a = true, .parts_b = x}, threads),
-        add_dw({.m = z.n, .n = z.width, .k = m, .transpose_a = true, .add = true, .parts_b = x}, threads) {}
+  FloatChunk(const HeadSizes& z, int64_t m, int x, int w, const Signature& s)
+      : logits({.m = m, .n = z.n, .k = z.width, .transpose_b = true, .parts_a = x, .parts_b = w}, s.in[1],
+               s.in[0].dtype, s.threads),
+        dx({.m = m, .n = z.width, .k = z.n, .whole_k = z.vocab, .parts_b = w}, s.in[1], s.in[0].dtype,
+           s.threads),
+        add_dx({.m = m, .n = z.width, .k = z.n, .add = true, .whole_k = z.vocab, .parts_b = w}, s.in[1],
+               s.in[0].dtype, s.threads),
+        write_dw({.m = z.n, .n = z.width, .k = m, .transpose_a = true, .parts_b = x}, s.threads),
+        add_dw({.m = z.n, .n = z.width, .k = m, .transpose_a = true, .add = true, .parts_b = x}, s.threads) {}
   int64_t scratch_bytes(bool gradients) const {
     return gradients ? std::max({logits.scratch_bytes(), dx.scratch_bytes(), write_dw.scratch_bytes(),
                                  add_dw.scratch_bytes()})
@@ -39,25 +43,21 @@ class FloatHead : public HeadProducts {
  public:
   FloatHead(const Signature& s, bool gradients)
       : HeadProducts({s, DType::kF32}),
-        whole_(z, z.chunk, float_parts(s.in[0].dtype), float_parts(s.in[1].dtype), s.threads),
-        rest_(z, std::max<int64_t>(1, z.rows % z.chunk), float_parts(s.in[0].dtype),
-              float_parts(s.in[1].dtype), s.threads),
+        whole_(z, z.chunk, float_parts(s.in[0].dtype), weight_parts(s.in[1]), s),
+        rest_(z, std::max<int64_t>(1, z.rows % z.chunk), float_parts(s.in[0].dtype), weight_parts(s.in[1]),
+              s),
         logits_at_(space.add(z.chunk * z.ld * 4)),
         scratch_at_(space.add(std::max(whole_.scratch_bytes(gradients),
                                        z.rows % z.chunk != 0 ? rest_.scratch_bytes(gradients) : 0))),
-        x_(s.in[0], &space),
-        w_(s.in[1], &space) {}
+        x_(s.in[0], &space) {}
 
-  void begin(const Call& call) const override {
-    x_.read(data_of(call.in, 0), call.workspace);
-    w_.read(data_of(call.in, 1), call.workspace);
-  }
+  void begin(const Call& call) const override { x_.read(data_of(call.in, 0), call.workspace); }
   char* logits(const Call& call, int64_t r) const override {
-    at(r).logits.run(x(call, r), w(call), dlogits(call), scratch(call));
+    at(r).logits.run(x(call, r), data_of(call.in, 1), dlogits(call), scratch(call));
     return reinterpret_cast<char*>(dlogits(call));
   }
   void input_gradient(const Call& call, int64_t r, float* dx, bool add) const override {
-    (add ? at(r).add_dx : at(r).dx).run(dlogits(call), w(call), dx, scratch(call));
+    (add ? at(r).add_dx : at(r).dx).run(dlogits(call), data_of(call.in, 1), dx, scratch(call));
   }
   void weight_gradient(const Call& call, int64_t r, float* dw, bool add) const override {
     (add ? at(r).add_dw : at(r).write_dw).run(dlogits(call), x(call, r), dw, scratch(call));
@@ -65,20 +65,15 @@ class FloatHead : public HeadProducts {
 
  private:
   const FloatChunk& at(int64_t r) const { return z.count(r) == z.chunk ? whole_ : rest_; }
-  const float* x(const Call& call, int64_t r) const {
-    return widened(x_, data_of(call.in, 0), call) + r * z.width;
-  }
-  const float* w(const Call& call) const { return widened(w_, data_of(call.in, 1), call); }
-  // What begin() made of it.
-  static const float* widened(const Widened& wide, void* data, const Call& call) {
-    return wide.target(data, call.workspace);
+  const float* x(const Call& call, int64_t r) const {  // as begin() made it
+    return x_.target(data_of(call.in, 0), call.workspace) + r * z.width;
   }
   float* dlogits(const Call& call) const { return space.at<float>(call.workspace, logits_at_); }
   void* scratch(const Call& call) const { return space.at<char>(call.workspace, scratch_at_); }
 
   const FloatChunk whole_, rest_;
   const int64_t logits_at_, scratch_at_;
-  const Widened x_, w_;
+  const Widened x_;
 };
 
 // Rows of a plain weight that are packed at once for the input's gradient.
@@ -122,10 +117,10 @@ class Bf16Head : public HeadProducts {
     if (packed_grad_)
       return grad_product(call, row_major(from, z.ld, input<const bf16>(call, 4), z.ld), count, dx, add);
     bf16* const slice = space.at<bf16>(call.workspace, grad_at_);
-    const char* const w = input<const char>(call, 1);
     for (int64_t k = 0; k < z.n; k += grad_rows_) {
       const int64_t rows = std::min(grad_rows_, z.n - k), steps = round_up(rows, kTileK);
-      pack_panels(weight_, false, w + k * z.width * dtype_bytes(weight_.dtype), z.width, rows, slice);
+      pack_panels({weight_.dtype, false, data_of(call.in, 1), z.width, rows, k * z.width}, slice, 0,
+                  panels(z.width));
       grad_product(call, row_major(from + k, z.ld, slice, steps), count, dx, add || k > 0);
     }
   }

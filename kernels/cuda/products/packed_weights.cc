@@ -5,9 +5,8 @@
 namespace cairn::kernels::cuda {
 
 int64_t packed_bytes(const TensorDesc& weight, std::string_view, int64_t, DType compute, int) {
-  if ((compute != DType::kBF16 && compute != DType::kF16) || weight.dtype != DType::kF32 ||
-      weight.shape.rank != 2)
-    return 0;
+  const bool copied = weight.dtype == DType::kF32 || format(weight.dtype).read == Read::kDequantised;
+  if ((compute != DType::kBF16 && compute != DType::kF16) || !copied || weight.shape.rank != 2) return 0;
   return checked_mul(2, weight.shape.elements());
 }
 

@@ -63,9 +63,9 @@ void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t
 }
 
 void bf16_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
-                   float* scratch, float* c, int64_t ldc, bool add) {
+                   float* scratch, float* c, int64_t ldc, bool add, int64_t whole_k) {
   const Bf16Blocks& blocks = blocks_in_use();
-  const int64_t share = k_share(blocks.max_share, g.k);
+  const int64_t share = k_share(blocks.max_share, whole_k > 0 ? whole_k : g.k);
   blocks.begin();
   for (int64_t k = 0; k < g.k; k += share) {
     const int64_t k_end = std::min(g.k, k + share);
@@ -89,15 +89,21 @@ void bf16_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int
   blocks.end();
 }
 
+int64_t bf16_block_depth(int64_t whole_k, int64_t n) {
+  const Bf16Blocks& blocks = blocks_in_use();
+  const bool continues = n % kPanel == 0 && &blocks != &kMatrixBlocks;
+  return continues ? kTileK : k_share(blocks.max_share, round_up(whole_k, kTileK));
+}
+
 void bf16_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows, int64_t n0, int64_t n1,
-                      int64_t k, float* dw, bool add, void* space) {
+                      int64_t k, float* dw, bool add, void* space, int64_t whole_rows) {
   bf16* block = static_cast<bf16*>(space);
   float* scratch = reinterpret_cast<float*>(static_cast<char*>(space) + packed_a_bytes(kGradRows, rows));
   const GemmOperands g = in_blocks(block, x, round_up(rows, kTileK));
   for (int64_t n = n0; n < n1; n += kGradRows) {
     const int64_t m = std::min(kGradRows, n1 - n);
     pack_a_transposed(dy + n, ld_dy, m, rows, block, 0, blocks_of_a(m));
-    bf16_gemm_f32(g, 0, m, k, 0, panels(k), scratch, dw + n * k, k, add);
+    bf16_gemm_f32(g, 0, m, k, 0, panels(k), scratch, dw + n * k, k, add, round_up(whole_rows, kTileK));
   }
 }
 

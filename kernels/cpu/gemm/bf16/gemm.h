@@ -103,16 +103,19 @@ void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t
 // multiple of 32; kSumRows or as many rows as there are, whichever is less, of 32 floats.
 inline constexpr int64_t kSumRows = 256;
 void bf16_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
-                   float* scratch, float* c, int64_t ldc, bool add);
+                   float* scratch, float* c, int64_t ldc, bool add, int64_t whole_k = 0);
+// Steps of k that such a product adds up before it adds to C, where C ends within a panel. Whoever adds up a longer product in shares
+// of k, whole_k in all, has its bits where shares begin at multiples of that; where panels are full, any step of 32 will do.
+int64_t bf16_block_depth(int64_t whole_k, int64_t n);
 
 // dw[n0..n1, k] (+)= dy^T x: dy[rows, ld_dy] row-major, x packed by pack_b(x, k, k, rows). n0 is a multiple
 // of 32. Blocks of dy are transposed in `space` (grad_weight_space(rows) bytes, of this thread) just before
-// they are used.
+// they are used. whole_rows: of the sum that this is a share of; 0: rows.
 inline constexpr int64_t kGradRows = 64;  // of dw at a time
 inline int64_t grad_weight_space(int64_t rows) {
   return packed_a_bytes(kGradRows, rows) + kGradRows * kPanel * 4;
 }
 void bf16_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows, int64_t n0, int64_t n1,
-                      int64_t k, float* dw, bool add, void* space);
+                      int64_t k, float* dw, bool add, void* space, int64_t whole_rows = 0);
 
 }  // namespace cairn::kernels::cpu
