@@ -183,6 +183,7 @@ class Assembler : ProgramWriter {
     if (plan_.problem_op[at(step.index)].empty() &&
         op.workspace_bytes > 0)  // the op that stands for norm and update
       end(begin(Tier::kDevice, step.offset, op.workspace_bytes));
+    if (const Tiles* const tiles = plan_.tiles_of(step.index)) return run_tiles(*tiles, op, step.offset);
     for (const int32_t joint_op : plan_.problem_op[at(step.index)]) {
       const graph::JointOp& made = joint_.ops()[at(joint_op)];
       const ops::OpRow& row = ops::row(made.code);
@@ -193,6 +194,29 @@ class Assembler : ProgramWriter {
              op.workspace_bytes, Lane::kCompute, when(made));
       if (made.code == ops::OpCode::k_grad_scale) host_copies();
     }
+  }
+
+  void run_tiles(const Tiles& tiles, const plan::Op& op, int64_t workspace) {
+    const int32_t range = begin(Tier::kDevice, workspace, op.workspace_bytes);
+    const auto of_tile = [&](const std::vector<TileOperand>& list) {
+      std::vector<Operand> made(list.size());
+      for (size_t i = 0; i < list.size(); ++i) {
+        const TileOperand& of = list[i];
+        if (of.value < 0) continue;
+        made[i] = of.interior ? Operand{of.desc, workspace} : operands({of.value}, 1)[0];
+        made[i].desc = of.desc;
+        made[i].offset += of.offset;
+      }
+      return made;
+    };
+    for (const TileLaunch& tile : tiles.launches) {
+      graph::JointOp made = writes_over(joint_.ops()[at(tile.joint_op)]);
+      made.accumulates |= tile.continues;
+      made.first_writer &= ~tile.continues;
+      launch(made, tile.joint_op, tile.kernel, of_tile(tile.in), of_tile(tile.out),
+             workspace + tiles.scratch_offset, tiles.scratch_bytes, Lane::kCompute, Micro::kAny, true);
+    }
+    end(range);
   }
 
   // The op as every micro-batch runs it. It overwrites a gradient that the host sums, instead of adding to it.

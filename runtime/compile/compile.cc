@@ -194,8 +194,8 @@ Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device,
   const auto solve = [&] {
     Lowered lowered = plans[primary];
     lowered.problem.budget_bytes = budget;
-    return solve_variants(std::make_shared<const Lowered>(std::move(lowered)), again, parts, joint, device,
-                          options, cache);
+    return solve_with_tiles(std::make_shared<const Lowered>(std::move(lowered)), again, parts, joint, device,
+                            options, cache);
   };
   std::optional<Planned> first;
   set.named(primary, [&] {

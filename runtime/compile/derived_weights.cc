@@ -20,6 +20,24 @@ double making_seconds(const graph::JointGraph& joint, const JointOp& node, const
   return model.seconds(query_of(joint, node, operands)).seconds;
 }
 
+bool in_blocks(const TensorDesc& d) { return format(d.dtype).read == Read::kDequantised; }
+
+// What the op saves that reads weights packed and not the blocks that they are made of. makers: of packed operands.
+double saved_seconds(const graph::JointGraph& joint, const JointOp& node,
+                     const std::vector<std::pair<size_t, const JointOp*>>& makers,
+                     const costs::Model& model) {
+  Operands operands(joint, node);
+  const double packed = model.seconds(query_of(joint, node, operands)).seconds;
+  for (const auto& [operand, maker] : makers) {
+    const auto uses = ops::packed_uses(ops::row(node.code));
+    const bool own = std::ranges::any_of(
+        uses, [&, at = operand](const ops::PackedUse& use) { return static_cast<size_t>(use.weight) == at; });
+    operands.in[operand] = own ? joint.values[static_cast<size_t>(maker->in[0])].desc : TensorDesc();
+    if (!own) operands.in_present &= ~(1u << operand);
+  }
+  return model.seconds(query_of(joint, node, operands)).seconds - packed;
+}
+
 // Derived weights that one op reads are one group: a kernel may want both or none.
 class Groups {
  public:
@@ -72,15 +90,23 @@ DerivedWeightChoices derived_weight_choices(const Lowered& plan, const costs::Mo
   std::map<graph::DerivedUse, size_t> same;  // one weight packed for several numbers of rows
   for (const auto& [value, n] : node_of)
     groups.unite(same.emplace(graph::use_of(joint, nodes[n]), n).first->second, n);
+  std::vector<double> saved(nodes.size());  // by ops that read blocks themselves without it
   for (const JointOp& op : joint.ops()) {
     int64_t first = -1;
-    for (const int32_t v : op.in) {
+    std::vector<std::pair<size_t, const JointOp*>> makers;
+    for (size_t i = 0; i < op.in.size(); ++i) {
+      const int32_t v = op.in[i];
       const auto found = v < 0 ? node_of.end() : node_of.find(v);
       if (found == node_of.end()) continue;
+      const JointOp& node = nodes[found->second];
       ++uses[found->second];
       if (first >= 0) groups.unite(static_cast<size_t>(first), found->second);
       first = static_cast<int64_t>(found->second);
+      if (node.code == ops::OpCode::k_pack_weight &&
+          in_blocks(joint.values[static_cast<size_t>(node.in[0])].desc))
+        makers.emplace_back(i, &node);
     }
+    if (!makers.empty()) saved[static_cast<size_t>(first)] += saved_seconds(joint, op, makers, model);
   }
   DerivedWeightChoices result;
   std::map<size_t, size_t> choice_of;  // group -> choice
@@ -99,7 +125,10 @@ DerivedWeightChoices derived_weight_choices(const Lowered& plan, const costs::Mo
                            (static_cast<double>(uses[n]) - made);
     choice.bytes +=
         plan.problem.values[static_cast<size_t>(plan.problem_value[static_cast<size_t>(value)])].bytes;
-    choice.seconds += std::max(0.0, seconds);
+    choice.seconds += std::max(0.0, in_blocks(joint.values[static_cast<size_t>(node.in[0])].desc) &&
+                                            node.code == ops::OpCode::k_pack_weight
+                                        ? saved[n]
+                                        : seconds);
     result.uses[at->second].push_back(graph::use_of(joint, node));
   }
   return result;
@@ -139,12 +168,20 @@ bool leave_out_useless(std::span<const Lowered> plans, size_t primary, const cos
 }
 
 costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs::Model& model) {
+  return op_seconds(joint, op, Operands(joint, joint.ops()[static_cast<size_t>(op)]), model);
+}
+
+costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, Operands operands,
+                         const costs::Model& model) {
   const JointOp& node = joint.ops()[static_cast<size_t>(op)];
-  const costs::Answer plain = model.seconds(query_of(joint, node));
+  const costs::Answer plain = model.seconds(query_of(joint, node, operands));
   const auto before = [](const graph::PlainUse& use, int32_t index) { return use.op < index; };
   auto use = std::lower_bound(joint.plain_uses.begin(), joint.plain_uses.end(), op, before);
   if (plain.measured || use == joint.plain_uses.end() || use->op != op) return plain;
-  Operands operands(joint, node);
+  // The op's work is that of reading blocks.
+  if (in_blocks(
+          joint.values[static_cast<size_t>(joint.not_kept[static_cast<size_t>(use->pack)].node.in[0])].desc))
+    return plain;
   double packing = 0;
   for (; use != joint.plain_uses.end() && use->op == op; ++use) {
     const graph::NotKept& pack = joint.not_kept[static_cast<size_t>(use->pack)];

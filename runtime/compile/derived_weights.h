@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "runtime/compile/kernel_maker.h"
 #include "runtime/compile/stages.h"
 #include "runtime/costs/model.h"
 #include "runtime/plan/choices.h"
@@ -18,7 +19,8 @@ struct DerivedWeightChoices {
 };
 
 // A choice per derived weight; those that one op reads together are one choice. Its seconds: making it at every use of
-// a micro-batch, less making it once per update if the parameter is updated.
+// a micro-batch, less making it once per update if the parameter is updated. One that is packed of blocks saves what its ops
+// take longer that read the blocks.
 DerivedWeightChoices derived_weight_choices(const Lowered& plan, const costs::Model& model,
                                             int64_t micro_steps);
 // The next graph::derive() leaves out the choices that are taken.
@@ -36,6 +38,9 @@ bool leave_out_useless(std::span<const Lowered> plans, size_t primary, const cos
 
 // Seconds of a joint op, with the packing that it does for itself.
 costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs::Model& model);
+// The same on other operands than its own.
+costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, Operands operands,
+                         const costs::Model& model);
 
 // Bytes of the plan's derived weights, all or of a kind, and of those of a kind that are not kept.
 int64_t derived_bytes(const Lowered& plan);

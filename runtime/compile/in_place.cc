@@ -55,6 +55,7 @@ class Pairs {
   // Joins op b, which is still a single joint op, to the op that makes an input which b can overwrite.
   bool joins(int32_t b) {
     if (plan_.problem_op[at(b)].empty()) return false;  // the op that stands for norm and update
+    if (plan_.tiles_of(b) != nullptr) return false;
     const JointOp& node = joint_.ops()[at(plan_.problem_op[at(b)].front())];
     const ops::OpRow& row = ops::row(node.code);
     std::vector<int32_t> candidates;  // the one made last comes first: fewer ops lie between
@@ -71,7 +72,9 @@ class Pairs {
   bool may_replace(int32_t d, int32_t b, const JointOp& node, const ops::OpRow& row) const {
     if (node.out.empty() || node.out[0] < 0) return false;
     const int32_t made = stored(node.out[0]);
-    if (persistent(d) || persistent(made) || !holds(op(b).outputs, made) || maker_[at(d)] < 0) return false;
+    if (persistent(d) || persistent(made) || !holds(op(b).outputs, made) || maker_[at(d)] < 0 ||
+        plan_.tiles_of(maker_[at(d)]) != nullptr)
+      return false;
     if (readers_[at(d)] != std::vector<int32_t>{b} ||
         problem_.values[at(d)].bytes != problem_.values[at(made)].bytes)
       return false;

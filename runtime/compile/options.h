@@ -36,6 +36,9 @@ struct ForcedChoices {
   // Splits every weight that only lookups and the fused loss use into so many parts. 0: as few as let the budget be
   // met.
   int64_t vocabulary_parts = 0;
+  // Groups of ops whose rows go in tiles do so in so many, or as many as there can be. 0: where that lets a budget be met or is
+  // faster; 1: never.
+  int64_t row_tiles = 0;
 };
 
 struct PlanOptions {

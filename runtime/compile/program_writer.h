@@ -31,10 +31,10 @@ class ProgramWriter {
   // The queue `then` waits for all work submitted to `first` so far.
   void order(device::Lane first, device::Lane then) { wait(then, record(first)); }
 
-  // kernel: index into CompiledPlan::kernels. The workspace is in use for this launch only.
+  // kernel: index into CompiledPlan::kernels. The workspace is in use for this launch only, or, where `in_use`, already.
   void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, std::span<const Operand> in,
               std::span<const Operand> out, int64_t workspace_offset, int64_t workspace_bytes,
-              device::Lane lane = device::Lane::kCompute, Micro micro = Micro::kAny) {
+              device::Lane lane = device::Lane::kCompute, Micro micro = Micro::kAny, bool in_use = false) {
     Launch launch = {};
     launch.micro = micro;
     launch.kernel = kernel;
@@ -52,7 +52,8 @@ class ProgramWriter {
     launch.random_op = static_cast<uint32_t>(op.attrs.has("rng") ? op.attrs.integer("rng") : 0);
     launch.joint_op = joint_op;
     launch.of_update = lane == device::Lane::kHost;
-    const int32_t range = workspace_bytes > 0 ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;
+    const int32_t range =
+        workspace_bytes > 0 && !in_use ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;
     program_.launches.push_back(launch);
     emit(Opcode::kLaunch, lane, static_cast<int32_t>(program_.launches.size()) - 1);
     if (range >= 0) end(range);

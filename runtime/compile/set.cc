@@ -7,6 +7,7 @@
 #include "runtime/compile/program_writer.h"
 #include "runtime/compile/regions/region_policies.h"
 #include "runtime/compile/residency/homes.h"
+#include "runtime/compile/tiles/tiles.h"
 #include "runtime/compile/update/offloaded_state.h"
 
 namespace cairn::engine {
@@ -112,6 +113,20 @@ Planned solve(const Lowered& lowered) {
                           ? paired->plan.arena_bytes < apart->plan.arena_bytes
                           : paired->plan.predicted_seconds < apart->plan.predicted_seconds;
   return std::move(better ? *paired : *apart);
+}
+
+// With rows in as few tiles as let a plan fit where none does without.
+Planned solve_with_tiles(const Lowered& lowered, device::Device& device, const PlanOptions& options) {
+  int64_t most = 1;
+  for (int64_t count = 2;; count *= 2) try {
+      if (count == 2) return solve(lowered);
+      const std::optional<Lowered> tiled = with_tiles(lowered, device, options, count / 2);
+      return solve(tiled ? *tiled : lowered);
+    } catch (const Error& error) {
+      const std::optional<Lowered> next = with_tiles(lowered, device, options, count);
+      if (error.code() != Code::kOverBudget || !next || most_tiles(*next) <= most) throw;
+      most = most_tiles(*next);
+    }
 }
 
 }  // namespace
@@ -221,8 +236,8 @@ std::vector<std::shared_ptr<const CompiledPlan>> SetCompiler::with_others(
   for (size_t i = 0; i < graphs_.size(); ++i) {
     if (i == primary_) continue;
     named(i, [&] {
-      plans[i] = std::make_shared<const CompiledPlan>(
-          assemble_with(*primary, solve(like_primary(*primary, i, budget_bytes))));
+      plans[i] = std::make_shared<const CompiledPlan>(assemble_with(
+          *primary, solve_with_tiles(like_primary(*primary, i, budget_bytes), device_, options_)));
     });
   }
   return plans;

@@ -13,6 +13,12 @@ int64_t Planned::persistent_bytes() const {
   return end;
 }
 
+const Tiles* Lowered::tiles_of(int32_t op) const {
+  const std::vector<int32_t>& parts = problem_op[at(op)];
+  const auto found = parts.empty() ? tiles.end() : tiles.find(parts.back());
+  return found == tiles.end() ? nullptr : found->second.get();
+}
+
 Where Lowered::where(int32_t value, Point point) const {
   const int32_t stored = joint->storage(value);
   if (point == Point::kMicroBatch && problem_value[at(stored)] >= 0) return {};

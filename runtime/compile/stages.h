@@ -79,6 +79,24 @@ struct StoreLayout {
       0;  // the plan whose update the store runs; it also packs the weights that it shares with others
 };
 
+// An op of the problem whose joint ops run on one tile of their rows after the other (tiles/tiles.h).
+struct TileOperand {
+  int32_t value = -1;  // joint value; -1: left out
+  TensorDesc desc;     // of the tile
+  int64_t offset = 0;  // in the op's workspace, or from where the value begins
+  bool interior = false;
+};
+struct TileLaunch {
+  int32_t joint_op, kernel;
+  uint32_t continues;  // outputs as bits: a sum that the tile before began
+  std::vector<TileOperand> in, out;
+};
+struct Tiles {
+  int64_t count;                                  // of tiles
+  std::vector<TileLaunch> launches;               // in order
+  int64_t scratch_offset = 0, scratch_bytes = 0;  // of the op's workspace: what kernels have for theirs
+};
+
 struct Lowered {
   // Whose plan it is, and for which device.
   std::shared_ptr<const graph::JointGraph> joint;
@@ -102,6 +120,10 @@ struct Lowered {
   std::set<int32_t> host_kernels;  // of these, the processor's, where the device has other kernels
   // Phase, op of the phase -> kernel; -1: an alias. A phase whose ops are one launch has one kernel.
   std::vector<std::vector<int32_t>> op_kernel = std::vector<std::vector<int32_t>>(graph::kPhaseCount);
+
+  std::map<int32_t, std::shared_ptr<const Tiles>>
+      tiles;  // by the last one of the joint ops of an op of the problem
+  const Tiles* tiles_of(int32_t problem_op) const;  // nullptr: it goes without
 
   // What the cost model knows.
   std::vector<bool> op_measured;  // joint op -> its seconds come from the profile

@@ -23,4 +23,9 @@ Planned solve_variants(std::shared_ptr<const Lowered> lowered, const Relower& ag
                        const graph::JointOptions& joint, device::Device& device, const PlanOptions& options,
                        plan::SolverCache& cache);
 
+// The same with rows in tiles (tiles/tiles.h) where no plan fits without, or the fastest one computes much again.
+Planned solve_with_tiles(std::shared_ptr<const Lowered> lowered, const Relower& again, const FindParts& parts,
+                         const graph::JointOptions& joint, device::Device& device, const PlanOptions& options,
+                         plan::SolverCache& cache);
+
 }  // namespace cairn::engine

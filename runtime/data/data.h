@@ -40,6 +40,8 @@ class Tokenizer {
 // GPT-2's vocab.json next to merges.txt. Its tokens are those of the libraries that made these files. kCorruptFile; kUnsupported: it
 // has a part that is not known; kNotFound: no such file is there.
 std::unique_ptr<Tokenizer> load_pretrained(const std::filesystem::path& path);
+// That of the text of a tokenizer.json. where: what messages call it.
+std::unique_ptr<Tokenizer> pretrained_tokenizer(std::string json, const std::string& where);
 std::unique_ptr<Tokenizer> bytes_tokenizer();
 // Byte-pair vocabularies in sentencepiece's model format (bpe and unigram, with byte fallback). Lossless:
 // encode then decode gives the same bytes, because text is segmented as it is: nothing is normalised, and no

@@ -122,9 +122,11 @@ struct LoadedPlan {
   std::vector<bool> commits;            // by kernel: it updates a parameter within a run
   std::vector<LoadedProgram> programs;  // by phase
   LoadedProgram fetched_repack;
-  std::vector<int32_t> unwritten;  // inputs that its runs read and nobody wrote
-  bool packed_stale = true;        // the packed weights of this plan have to be computed again
-  std::vector<Span> spans;         // of its last traced run
+  std::vector<int32_t> unwritten;    // inputs that its runs read and nobody wrote
+  bool packed_stale = true;          // the packed weights of this plan have to be computed again
+  std::vector<Span> spans;           // of its last traced run
+  std::unique_ptr<BaseDigest> base;  // as of the store's frozen_writes then; nullptr: not known
+  uint64_t base_writes = 0;
 
   template <class Visit>
   void each_program(const Visit& visit) {
@@ -146,6 +148,8 @@ struct Store {
   bool update_pending =
       false;  // deferred updates are due: at the next run, or when the host asks for a value that they change
   bool shows_addresses = false;  // the host has an address of a value that updates change
+  bool shows_frozen = false;     // or of a parameter that is not trained
+  uint64_t frozen_writes = 0;    // how often the host wrote such a parameter, or a part of one
   Pass pass = Pass::kWithoutUpdates;
 
   device::Ledger ledger;  // of this store: several may share the device

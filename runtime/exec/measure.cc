@@ -24,6 +24,16 @@ const graph::JointOp& op_of(const CompiledPlan& plan, const Span& span) {
                                           : span.phase)[static_cast<size_t>(launch.joint_op)];
 }
 
+// By what it ran on: an op may have run on some of its rows.
+costs::Query query_of_span(const CompiledPlan& plan, const Span& span) {
+  const graph::JointOp& op = op_of(plan, span);
+  const Launch& launch = launch_of(plan, span);
+  if (span.phase != graph::kMicroBatch || launch.of_update) return query_of(*plan.joint, op);
+  const auto first = program_of(plan, span).operands.begin() + launch.first_operand,
+             outputs = first + launch.inputs;
+  return query_of(*plan.joint, op, Operands({first, outputs}, {outputs, outputs + launch.outputs}));
+}
+
 const CopyJob& copy_of(const CompiledPlan& plan, const Span& span) {
   return program_of(plan, span).copies[static_cast<size_t>(instruction_of(plan, span).a)];
 }
@@ -69,7 +79,7 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
     const graph::JointOp& op = op_of(plan, span);
     if (span.phase == graph::kRepack && update_repacks && plan.joint->updated(op.in[0]))
       packed_weights += span.end - span.begin;
-    const costs::Query query = query_of(*plan.joint, op);
+    const costs::Query query = query_of_span(plan, span);
     recorder.add(query, modelled(query), met[query.signature]++, span.end - span.begin);
   }
   recorder.end_run();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/compile/compile.h"
+#include "runtime/exec/base_digest.h"
 
 namespace cairn::engine {
 
@@ -92,6 +93,10 @@ class Session {
     int64_t bytes;
   };
   bool borrow(int32_t value, std::span<const FilePart> parts);
+  // Digests of the frozen parameters, wherever they live. They are read once, and again only when the host has written
+  // one of them or has its address: no training step changes them.
+  const BaseDigest& base_digest() const;
+  bool is_frozen(int32_t value) const;  // a parameter that is not trained
   // Part of a persistent value.
   void write_at(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const;

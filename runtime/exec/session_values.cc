@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/exec/loaded.h"
-#include "runtime/formats/codecs.h"
+#include "runtime/formats/encoder.h"
 #include "runtime/formats/split.h"
 
 namespace cairn::engine {
@@ -57,6 +57,7 @@ void* Session::address(int32_t value) const {
   }
   void* const data = tensor(value).data;
   note_written(*store_, mine(), value);  // the host may write at any time
+  store_->shows_frozen = store_->shows_frozen || is_frozen(value);
   return data;
 }
 
@@ -154,14 +155,21 @@ void Session::read_declared(int32_t value, void* to) const {
 }
 
 void Session::write_floats(int32_t value, int64_t first, std::span<const float> from) {
-  const DType type = saved(value).dtype;
+  const TensorDesc desc = saved(value);
+  const DType type = desc.dtype;
   if (type == DType::kF32)
     return write_saved(value, first * 4, from.data(), static_cast<int64_t>(from.size_bytes()));
+  formats::Encoder encoder(type, desc.shape.last());
+  if (encoder.measures()) {
+    const bool complete = first == 0 && static_cast<int64_t>(from.size()) == desc.shape.elements();
+    require(complete, Code::kInternal, "a part is encoded as ", dtype_name(type), " before all is measured");
+    encoder.measure(0, from);
+  }
   for_encoded(value, first, static_cast<int64_t>(from.size()),
               [&](int64_t at, int64_t count, int64_t offset, int64_t bytes) {
-                require(formats::codec(type).encode(from.data() + at, count, store_->halves.get()),
-                        Code::kInvalidArgument, "parameter '",
-                        plan().joint->values[static_cast<size_t>(value)].name,
+                const auto part = from.subspan(static_cast<size_t>(at), static_cast<size_t>(count));
+                require(encoder.encode(first + at, part, store_->halves.get()), Code::kInvalidArgument,
+                        "parameter '", plan().joint->values[static_cast<size_t>(value)].name,
                         "' is given a number that is not finite, which ", dtype_name(type), " cannot store");
                 write_at(value, offset, store_->halves.get(), bytes);
               });
@@ -171,6 +179,12 @@ void Session::read_floats(int32_t value, int64_t first, std::span<float> to) con
   const DType type = saved(value).dtype;
   if (type == DType::kF32)
     return read_saved(value, first * 4, to.data(), static_cast<int64_t>(to.size_bytes()));
+  if (const int64_t lead = first % format(type).block; lead > 0) {  // inside a block
+    std::vector<float> more(static_cast<size_t>(lead) + to.size());
+    read_floats(value, first - lead, more);
+    std::ranges::copy(std::span(more).subspan(static_cast<size_t>(lead)), to.begin());
+    return;
+  }
   for_encoded(value, first, static_cast<int64_t>(to.size()),
               [&](int64_t at, int64_t count, int64_t offset, int64_t bytes) {
                 read_at(value, offset, store_->halves.get(), bytes);
@@ -203,6 +217,7 @@ bool Session::borrow(int32_t value, std::span<const FilePart> parts) {
     }
   }
   note_written(l, mine(), value);
+  ++l.frozen_writes;
   return true;
 }
 
@@ -214,6 +229,7 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
           offset + bytes, ") lies outside");
   if (store_->update_pending && waits_for_updates(value, writes)) make_deferred_updates();
   if (writes && offset + bytes == whole) note_written(*store_, mine(), value);
+  if (writes && is_frozen(value)) ++store_->frozen_writes;
   const Where place = plan().where(value, Point::kBetween);
   if (place.on_device()) {
     const int64_t here = tensor(value).as<char>() - store_->arena() + offset;

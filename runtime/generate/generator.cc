@@ -61,6 +61,7 @@ void Generator::find_caches() {
     const Shape& shape = cache.desc.shape;
     require(shape.rank >= 3 && shape[0] == samples_, Code::kInvalidArgument, "cache '", cache.name, "' is ",
             to_string(cache.desc), "; wanted: [", samples_, " samples, tokens, ..]");
+    rings_ |= op.attrs.integer("ring") != 0;
     if (op.attrs.integer("ring") == 0) capacity_ = std::min(capacity_.value_or(shape[1]), shape[1]);
   }
   for (const graph::JointValue& value : joint.values)
@@ -111,6 +112,18 @@ void Generator::begin(int64_t sample, std::span<const int32_t> prompt, const Sam
   require(!capacity_ || tokens <= *capacity_, Code::kInvalidArgument, "the prompt has ", tokens,
           " tokens; the cache holds ", capacity_.value_or(0));
   of = {.tokens = {prompt.begin(), prompt.end()}, .active = true, .sampling = sampling};
+}
+
+void Generator::extend(int64_t sample, std::span<const int32_t> text, const Sampling& sampling) {
+  const Sample& before = at(sample);
+  const auto read = before.tokens.begin() + before.read;
+  const int64_t same =
+      std::mismatch(before.tokens.begin(), read, text.begin(), text.end()).first - before.tokens.begin();
+  const int64_t kept =
+      std::min(same, static_cast<int64_t>(text.size()) - 1);  // the last token's logits are wanted
+  const bool whole = kept == before.read || !rings_;
+  begin(sample, text, sampling);
+  if (whole) at(sample).read = std::max<int64_t>(kept, 0);
 }
 
 void Generator::end(int64_t sample) { at(sample).active = false; }

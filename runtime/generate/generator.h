@@ -27,6 +27,9 @@ class Generator {
   // A sample begins with these tokens, in the place of what it had. kInvalidArgument: there is none, one is outside the
   // vocabulary, or they do not fit into the cache; a number of `sampling`.
   void begin(int64_t sample, std::span<const int32_t> prompt, const Sampling& sampling);
+  // The same for a text that begins as what the sample has: keys and values of the tokens that both begin with are kept, so the
+  // rest is read token by token. A cache that is a ring goes on where all that was read is kept, and is begun anew otherwise.
+  void extend(int64_t sample, std::span<const int32_t> text, const Sampling& sampling);
   void end(int64_t sample);  // it makes no more tokens
   // A token for each sample that began: out[B], kNoToken for the others. Prompts that came new are read first.
   // kInvalidArgument: the cache of one is full. kNonFinite: logits are. Errors of Session::run. After an error all samples
@@ -71,6 +74,7 @@ class Generator {
   std::vector<Sample> all_;
   int64_t samples_ = 0, vocabulary_ = 0, cache_bytes_ = 0;
   std::optional<int64_t> capacity_;
+  bool rings_ = false;  // a cache keeps the last tokens alone
   uint64_t runs_ = 0;
   Sampler sampler_;
   std::vector<std::byte> row_;  // of logits, as the device has them

@@ -19,6 +19,7 @@ class Autodiff final : public ops::GradientEmitter {
     JointGraph& joint = b_.joint;
     forward_ = std::move(joint.ops());
     joint.ops().clear();
+    for (size_t i = 0; i < forward_.size(); ++i) forward_[i].forward = static_cast<int32_t>(i);
     find_differentiable();
     seed();
     std::vector<bool> replaced(forward_.size());
@@ -67,6 +68,7 @@ class Autodiff final : public ops::GradientEmitter {
     node.attrs = std::move(op_attrs);
     node.backward = true;
     node.region = op_->region;
+    node.forward = op_->forward;
     node.amp_rule = op_->amp_rule;
     inputs.resize(row.inputs.size(), -1);
     // An operand that was added to the row later ("~") is dropped where it is left out, as in the forward op.
@@ -236,6 +238,7 @@ class Autodiff final : public ops::GradientEmitter {
     node.name = unique_op(b_.joint.values[parameter].name + ".accumulate");
     node.backward = true;
     node.region = op_->region;
+    node.forward = op_->forward;
     node.in = {grad};
     node.out = {into};
     node.accumulates = 1;

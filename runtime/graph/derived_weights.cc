@@ -1,7 +1,7 @@
-// What ops read in place of a parameter: packed in the layout of the backend's matrix units, or decoded from a format
-// that ops do not read. Such a derived weight is a value like any other: with a name, bytes, and an op that makes it,
-// whenever the parameter changed. It need not be kept. Then the ops that would read a packed one pack for themselves,
-// and the op that decodes is one of the micro-batch.
+// What ops read in place of a parameter: packed in the layout of the backend's matrix units, or decoded from a format of
+// blocks. Such a derived weight is a value like any other: with a name, bytes, and an op that makes it, whenever the
+// parameter changed. It need not be kept. Then the ops that would read a packed one pack for themselves, those that read
+// blocks decode them, and the op that decodes for all others is one of the micro-batch.
 #include <map>
 #include <tuple>
 
@@ -57,13 +57,17 @@ void add_packed(JointBuilder& builder, const JointOptions& options) {
       const TensorDesc desc = joint.values[weight].desc;
       const TensorDesc x = joint.values[op.in[0]].desc;
       const int64_t m = x.shape.rows();
-      const std::string layout = options.one_packed_form ? "forward" : std::string(use.use);
+      // "any": one form serves every use.
+      const bool any =
+          options.one_packed_form || options.packed_bytes(desc, "any", m, x.dtype, options.threads) > 0;
+      const std::string layout = any ? "forward" : std::string(use.use);
       const bool leave_out = options.not_kept.contains({joint.values[weight].name, layout}) ||
                              (use.only_with >= 0 && op.in[use.only_with] < 0);
-      const auto key = std::make_tuple(weight, layout, options.one_packed_form ? 0 : m, x.dtype, leave_out);
+      const auto key = std::make_tuple(weight, layout, any ? 0 : m, x.dtype, leave_out);
       if (!packed_weights.contains(key)) {
         const int64_t bytes = options.packed_bytes(desc, layout, m, x.dtype, options.threads);
         PackedWeight packed_weight;
+        const Role role = format(desc.dtype).read == Read::kDequantised ? Role::kDecoded : Role::kPacked;
         if (bytes > 0) {
           const JointValue from = joint.values[weight];
           TensorDesc packed = desc;
@@ -75,10 +79,10 @@ void add_packed(JointBuilder& builder, const JointOptions& options) {
           node.in = {weight};
           if (leave_out) {
             packed_weight.not_kept = static_cast<int32_t>(joint.not_kept.size());
-            joint.not_kept.push_back({std::move(node), packed, Role::kPacked});
+            joint.not_kept.push_back({std::move(node), packed, role});
           } else {
-            packed_weight.value = builder.add_value(cat(from.name, "/packed.", layout), packed, Role::kPacked,
-                                                    from.source, from.region);
+            packed_weight.value =
+                builder.add_value(cat(from.name, "/packed.", layout), packed, role, from.source, from.region);
             node.name = cat("pack ", joint.values[packed_weight.value].name);
             node.out = {packed_weight.value};
             joint.ops(kRepack).push_back(std::move(node));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/formats/codecs.h"
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {
@@ -17,24 +18,31 @@ bool matches(const FormatRule& rule, const Value& value) {
   return value.kind == ValueKind::kParameter && fnmatch(rule.pattern.c_str(), value.name.c_str(), 0) == 0;
 }
 
+// Of a parameter that is not trained, and only of one.
+bool only_frozen(DType type) {
+  const Format& row = format(type);
+  return !row.trains && row.read != Read::kByUpdates && formats::codec(type);
+}
+
 // "f32, bf16 or split": the formats of parameters that are trained, or of those that are not.
 std::string listed(bool trains) {
   std::vector<std::string_view> names;
   for (const DType type : kDTypes)
-    if (trains ? format(type).trains : format(type).read == Read::kDequantised)
-      names.push_back(format(type).name);
+    if (trains ? format(type).trains : only_frozen(type)) names.push_back(format(type).name);
   std::string text;
   for (size_t i = 0; i < names.size(); ++i)
     text += cat(i == 0 ? "" : i + 1 < names.size() ? ", " : " or ", names[i]);
   return text;
 }
 
+bool is_fixed(const Graph& graph, const Value& value) { return value.parameter.frozen || !graph.trains(); }
+
 DType format_of(const FormatRule& rule) {
   const auto found =
       std::ranges::find_if(kDTypes, [&](DType type) { return dtype_name(type) == rule.format; });
   const bool known = found != std::end(kDTypes);
-  require(known && (format(*found).trains || format(*found).read == Read::kDequantised),
-          Code::kInvalidArgument, "the format rule '", rule.pattern, '=', rule.format,
+  require(known && (format(*found).trains || only_frozen(*found)), Code::kInvalidArgument,
+          "the format rule '", rule.pattern, '=', rule.format,
           "': ", known ? "this is no format of parameters" : "there is no such format",
           "; parameters are stored as ", listed(true), ", frozen ones as ", listed(false), " as well");
   return *found;
@@ -46,15 +54,15 @@ void check(DType chosen, AmpMode amp) {
           " go with amp bf16, whose ops read them as they lie; with amp off or fp16 they are f32");
 }
 
-// One that is dequantised, for one parameter.
+// One that is not for parameters that are trained, for one parameter.
 void check(const Graph& graph, const Value& value, DType chosen) {
   const Format& row = format(chosen);
-  require(value.parameter.frozen || !graph.trains(), Code::kInvalidArgument, "parameter '", value.name,
+  require(is_fixed(graph, value), Code::kInvalidArgument, "parameter '", value.name,
           "' is trained, and one that is stored as ", row.name,
           " cannot be; freeze it, or store it as one of ", listed(true));
-  require(value.desc.shape.last() % row.block == 0, Code::kInvalidArgument, "parameter '", value.name,
-          "' is ", to_string(value.desc), ", and ", row.name, " stores ", row.block,
-          " values of a row together: ", value.desc.shape.last(), " is no multiple of ", row.block,
+  require(value.desc.shape.last() % row.row == 0, Code::kInvalidArgument, "parameter '", value.name, "' is ",
+          to_string(value.desc), ", and ", row.name, " stores ", row.row,
+          " values of a row together: ", value.desc.shape.last(), " is no multiple of ", row.row,
           "; leave it out by a later rule '", value.name, "=f32'");
 }
 
@@ -83,9 +91,12 @@ void choose_formats(JointBuilder& builder, const JointOptions& options) {
     if (takes_format(value)) {
       chosen = options.parameters;
       for (size_t i = 0; i < by_rule.size(); ++i)
-        if (matches(options.formats[i], value)) chosen = by_rule[i];
-      check(chosen, options.amp);
-      if (format(chosen).read == Read::kDequantised) check(builder.forward, value, chosen);
+        if (matches(options.formats[i], value) && (format(by_rule[i]).trains || !of_adapter(value.name)))
+          chosen = by_rule[i];
+      // A cast reads a frozen one of 16 bits where ops do not as it lies.
+      if (chosen != DType::kBF16 || chosen == options.parameters || !is_fixed(builder.forward, value))
+        check(chosen, options.amp);
+      if (only_frozen(chosen)) check(builder.forward, value, chosen);
     }
     builder.formats.push_back(chosen);
   }

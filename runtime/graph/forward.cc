@@ -94,6 +94,7 @@ class Forward {
     return {};
   }
 
+  static bool has_16_bits(DType type) { return type == DType::kBF16 || type == DType::kF16; }
   bool parameter(int32_t value) const { return b_.joint.values[value].role == Role::kParameter; }
 
   // Whether the op reads operand i, a parameter that is stored in the narrow type, so. dtype: that of its
@@ -116,7 +117,14 @@ class Forward {
     std::vector<TensorDesc> descs(op.in.size());
     for (size_t i = 0; i < op.in.size(); ++i) {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
-      if (value >= 0 && parameter(value) && format(b_.desc(value).dtype).read == Read::kDequantised) {
+      const bool blocks =
+          value >= 0 && parameter(value) && format(b_.desc(value).dtype).read == Read::kDequantised;
+      if (blocks && row.inputs[i].role == ops::OperandRole::kWeight) {  // the op decodes what it reads
+        node.in.push_back(value);
+        descs[i] = b_.desc(value);
+        continue;
+      }
+      if (blocks) {
         const bool narrow = amp_ == AmpMode::kBf16 && reads_narrow(row, i, dtype, descs[0].dtype);
         value = convert(OpCode::k_dequantise, value, narrow ? narrow_ : DType::kF32);
         if (narrow) {
@@ -124,8 +132,8 @@ class Forward {
           descs[i] = b_.desc(value);
           continue;
         }
-      } else if (value >= 0 && parameter(value) && b_.desc(value).dtype == narrow_) {
-        if (reads_narrow(row, i, dtype, descs[0].dtype)) {
+      } else if (value >= 0 && parameter(value) && has_16_bits(b_.desc(value).dtype)) {
+        if (b_.desc(value).dtype == narrow_ && reads_narrow(row, i, dtype, descs[0].dtype)) {
           node.in.push_back(value);
           descs[i] = b_.desc(value);
           continue;
@@ -143,7 +151,8 @@ class Forward {
       if (value >= 0) descs[i] = b_.desc(value);
     }
     // No operand gives the output's dtype where it is an attribute: a table that is looked up is float32, its rows are not.
-    if (dtype && row.has_attr("dtype") && descs[0].dtype == DType::kF32 && !node.attrs.has("dtype"))
+    const bool wide = descs[0].dtype == DType::kF32 || format(descs[0].dtype).read == Read::kDequantised;
+    if (dtype && row.has_attr("dtype") && wide && !node.attrs.has("dtype"))
       node.attrs.set("dtype", std::string(dtype_name(*dtype)));
     const std::vector<TensorDesc> out = infer_shapes(b_.forward, row, node.attrs, node.in, descs);
     const int32_t resident = changed(op, node, out[0]);

@@ -2,7 +2,7 @@
 // digest.
 #include <xxhash.h>
 
-#include "runtime/graph/graph.h"
+#include "runtime/graph/adapters/builder.h"
 
 namespace cairn::graph {
 
@@ -32,6 +32,7 @@ void Graph::freeze(ValueId loss, ValueId weight, std::vector<ValueId> outputs) {
             Code::kInvalidArgument, "the weight '", values_[weight].name, "' is ",
             to_string(values_[weight].desc), "; it must be one real number");
   }
+  if (!adapters_.rules.empty()) AdapterBuilder(*this).finish(loss != kNone);
   std::vector<std::string> notes;
   if (loss != kNone) notes = gradient_notes(loss);
   notes_ = std::move(notes);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "runtime/base/text/name.h"
+#include "runtime/graph/adapters/builder.h"
 #include "runtime/graph/shapes.h"
 #include "runtime/ops/known.h"
 
@@ -211,8 +212,19 @@ void Graph::unknown_op(std::string_view name) const {
   fail(Code::kNotFound, "unknown op '", name, "'", ops::known_ops(name, own));
 }
 
+void Graph::take_back(size_t values, size_t ops) noexcept {
+  for (size_t v = values; v < values_.size(); ++v) by_name_.erase(by_name_.find(values_[v].name));
+  values_.erase(values_.begin() + static_cast<std::ptrdiff_t>(values), values_.end());
+  ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(ops), ops_.end());
+}
+
 std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, Attrs attrs) {
   building();
+  if (adapters_.rules.empty()) return plain_op(name, std::move(in), std::move(attrs));
+  return AdapterBuilder(*this).op(name, std::move(in), std::move(attrs));
+}
+
+std::vector<ValueId> Graph::plain_op(std::string_view name, std::vector<ValueId> in, Attrs attrs) {
   Op node;
   const ops::OpRow* row = ops::find(name);
   if (row != nullptr && row->is(ops::INTERNAL)) row = nullptr;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/policy.h"
+#include "runtime/graph/adapters.h"
 #include "runtime/ops/ops.h"
 
 namespace cairn::graph {
@@ -32,8 +33,18 @@ constexpr std::string_view value_kind_name(ValueKind kind) {
 
 // How a parameter starts: constant `a`, normal(0, a), uniform(-a, a), normal(0, a) within two deviations, or a times a
 // matrix [first dimension, the others] of orthonormal rows or columns, whichever are fewer; drawn from (seed, parameter index).
-enum class Init : uint8_t { kConstant = 0, kNormal = 1, kUniform = 2, kTruncatedNormal = 3, kOrthogonal = 4 };
-inline constexpr Init kLastInit = Init::kOrthogonal;
+// Of adapters alone, by the numbers of the weight of their module: the norms of its rows, or factors of its largest singular
+// values, which it then has no more.
+enum class Init : uint8_t {
+  kConstant = 0,
+  kNormal = 1,
+  kUniform = 2,
+  kTruncatedNormal = 3,
+  kOrthogonal = 4,
+  kRowNorms = 5,
+  kPrincipal = 6
+};
+inline constexpr Init kLastGivenInit = Init::kOrthogonal, kLastInit = Init::kPrincipal;
 
 struct ParameterOptions {
   bool frozen = false;  // no gradient, no optimizer state
@@ -100,6 +111,9 @@ class Graph {
   // Adds an op by name. `in` may hold kNone for optional operands and may be shorter than the row. Returns
   // the outputs in row order, kNone for optional outputs this call does not make.
   std::vector<ValueId> op(std::string_view name, std::vector<ValueId> in, Attrs attrs = {});
+  // From here on ops whose weights are those of modules that the rule names get an adapter; freeze() then freezes all
+  // parameters but those of adapters and of modules that rules say are trained. kInvalidArgument: no such rule.
+  void adapt(AdapterRule rule);
   void name_value(ValueId value, std::string name);
   int custom(CustomOp op);  // registers; its name can then be used in op()
   // Gives the op of its name that came from a file its callbacks; before a plan is made. kNotFound: none waits for them.
@@ -124,13 +138,15 @@ class Graph {
   ValueId weight() const { return weight_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   bool trains() const { return loss_ != kNone; }
-  ValueId find(std::string_view name) const noexcept;  // kNone if there is none
+  const Adapters& adapters() const { return adapters_; }  // as it was built; files do not hold it
+  ValueId find(std::string_view name) const noexcept;     // kNone if there is none
   // Things worth telling: regions without a gradient path, parameters without a gradient.
   const std::vector<std::string>& notes() const { return notes_; }
   // XXH3-128 style digest of structure (names, shapes, ops, attributes, regions): two 64-bit halves as hex.
   std::string digest() const;
 
  private:
+  friend class AdapterBuilder;
   // What one call adds, made and checked aside.
   struct Addition {
     std::vector<Value> values;
@@ -140,6 +156,10 @@ class Graph {
   };
 
   void building() const;
+  // op() as it stands in the table.
+  std::vector<ValueId> plain_op(std::string_view name, std::vector<ValueId> in, Attrs attrs);
+  // Takes back all values and ops from these numbers on. Nothing else was added meanwhile.
+  void take_back(size_t values, size_t ops) noexcept;
   // The only way in: makes room for everything first, then moves it in by what cannot fail. So a call that
   // fails, for want of memory or because a name is taken, leaves the graph as it was.
   void commit(Addition&& addition);
@@ -157,6 +177,7 @@ class Graph {
   std::vector<RegionId> open_;
   std::vector<ValueId> outputs_;
   std::vector<std::string> notes_;
+  Adapters adapters_;
   ValueId loss_ = kNone, weight_ = kNone;
   bool frozen_ = false;
 };

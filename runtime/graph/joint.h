@@ -37,6 +37,7 @@ struct JointOp {
   uint32_t accumulates = 0;   // bit i: out[i] is a parameter's gradient, added to across micro-batches
   uint32_t first_writer = 0;  // bit i: overwrite out[i] in the first micro-batch of a step instead
   bool deferred = false;      // of a micro-batch: an update of the step before
+  int32_t forward = -1;       // a number of the forward op that it is, or whose gradient it is a part of
   int32_t amp_rule = -1;      // index into JointGraph::amp_rules: the one that chose its precision, if any
 };
 

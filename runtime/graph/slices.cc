@@ -244,6 +244,8 @@ class Slicer {
 
 bool slices_by_rows(const JointGraph& joint, const ParameterSlot& slot) {
   if (slot.fused) return false;
+  if (format(joint.values[static_cast<size_t>(slot.value)].desc.dtype).read == Read::kDequantised)
+    return false;
   for (const JointValue& value : joint.values)
     if (value.alias_of >= 0 && (value.alias_of == slot.value || value.alias_of == slot.gradient))
       return false;

@@ -109,6 +109,9 @@ std::shared_ptr<const graph::Graph> Checkpoint::graph() const { return impl_->gr
 std::shared_ptr<graph::Graph> Checkpoint::graph_to_bind() const {
   return impl_->graph->waits_for_customs() ? decode_graph(impl_->manifest.graph) : nullptr;
 }
+const engine::BaseDigest* Checkpoint::base() const {
+  return impl_->manifest.base ? &*impl_->manifest.base : nullptr;
+}
 const step::State& Checkpoint::state() const { return impl_->manifest.state; }
 const std::vector<Checkpoint::TensorInfo>& Checkpoint::tensors() const { return impl_->manifest.tensors; }
 const std::map<std::string, std::string>& Checkpoint::metadata() const { return impl_->manifest.metadata; }
@@ -203,8 +206,9 @@ bool same_customs(const graph::Graph& ours, const graph::Graph& theirs) {
 
 // Whether only what a parameter is stored as differs.
 bool converts(const TensorDesc& stored, const TensorDesc& wanted) {
-  const auto known = [](DType t) { return t != DType::kF16 && formats::codec(t); };
-  return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype);
+  const auto known = [](DType t) { return static_cast<bool>(formats::codec(t)); };
+  return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype) &&
+         formats::codec(wanted.dtype).scope == formats::Scope::kBlock;
 }
 
 // The options of a plan in which a tensor has the format that it is stored in.
@@ -237,7 +241,7 @@ void Checkpoint::restore(step::Stepper& stepper) const {
             "' is of another model: ", other);
   }
   stepper.check(state());  // another optimizer says more than what it keeps
-  const std::vector<Slot> slots = slots_of(joint, state().micro > 0);
+  const std::vector<Slot> slots = slots_of(session, state().micro > 0, base() != nullptr);
   const std::vector<TensorInfo>& stored = tensors();
   for (size_t i = 0; i < std::max(slots.size(), stored.size()); ++i) {
     require(i < slots.size(), Code::kInvalidArgument, "the checkpoint holds '",
@@ -251,6 +255,7 @@ void Checkpoint::restore(step::Stepper& stepper) const {
                 ? cat("; plan with ", remedy(stored[i]), ", or begin with the checkpoint's parameters alone")
                 : "");
   }
+  if (base() != nullptr) require_base(session, *base(), impl_->directory.string());
   // Everything is verified before anything is written: a damaged file leaves the session as it was.
   verify();
   Digest digest;
@@ -275,6 +280,8 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
     // Of what is always saved, optimizer state is no part of a model.
     if (resident.saved != graph::Saved::kAlways || !graph::kind(resident.role).is(graph::WRITTEN)) continue;
     const std::string& name = resident.name;
+    if (base() != nullptr && require_part(session, resident.value, *base(), impl_->directory.string()))
+      continue;
     const TensorInfo* tensor = impl_->find(name);
     if (tensor == nullptr) {
       missing.push_back(name);

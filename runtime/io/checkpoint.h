@@ -19,6 +19,9 @@ namespace cairn::io {
 struct Extras {
   std::map<std::string, std::string> metadata;
   std::vector<std::filesystem::path> files;
+  // Frozen parameters are not stored: the manifest has their digests, and whoever opens the checkpoint brings them. They
+  // are read once, for the first such save.
+  bool without_frozen = false;
 };
 
 // Saves parameters, moments, run state and, in the middle of an accumulation, gradients. Durable when it
@@ -50,14 +53,16 @@ class Checkpoint {
   const step::State& state() const;
   const std::vector<TensorInfo>& tensors() const;
   const std::map<std::string, std::string>& metadata() const;
+  // Of the frozen parameters that are not among the tensors; nullptr: all parameters are.
+  const engine::BaseDigest* base() const;
   // Reads everything and compares digests. kCorruptFile, kIo.
   void verify() const;
   // Into a session whose graph has the same digest: everything; bit-identical continuation. kInvalidArgument
-  // names the first difference. All is read and compared before the first value is written. A file that is
+  // names the first difference, also where the session has another base. All is read and compared before the first value is written. A file that is
   // changed after that is kIo or kCorruptFile, and poisons the session.
   void restore(step::Stepper& stepper) const;
   // Parameters alone, by name, into any session (generation, fine-tuning); returns names not found in the
-  // checkpoint.
+  // checkpoint. Those that it does not hold (base()) are compared: kInvalidArgument.
   std::vector<std::string> load_parameters(engine::Session& session) const;
   void read(const TensorInfo& tensor, void* to) const;  // kCorruptFile if the digest differs
 

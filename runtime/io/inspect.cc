@@ -1,10 +1,12 @@
 // What a file is, as JSON. Files are told apart by their content, never by their name.
 #include <cstring>
+#include <set>
 
 #include "runtime/base/os/file.h"
 #include "runtime/data/data.h"
 #include "runtime/data/token_file.h"
 #include "runtime/io/envelope.h"
+#include "runtime/io/gguf/gguf.h"
 #include "runtime/io/graph_file.h"
 #include "runtime/io/json.h"
 #include "runtime/io/manifest.h"
@@ -12,6 +14,7 @@
 #include "runtime/io/safetensors/dtypes.h"
 #include "runtime/io/safetensors/foreign.h"
 #include "runtime/io/safetensors/model_files.h"
+#include "runtime/io/safetensors/quantised/quantised.h"
 
 namespace cairn::io {
 namespace fs = std::filesystem;
@@ -128,15 +131,26 @@ std::string inspect_manifest(const fs::path& path, std::span<const std::byte>) {
                                .add("bytes", n(file.bytes))
                                .add("xxh3_128", json_text(hex(file.digest_high, file.digest_low)))
                                .text());
-  return Json('{')
-      .add("kind", json_text("checkpoint"))
+  Json base('{');
+  if (manifest.base)
+    for (const engine::BaseDigest::Part& part : manifest.base->parts)
+      base.add(part.name, Json('{')
+                              .add("dtype", json_text(dtype_name(part.desc.dtype)))
+                              .add("shape", json(part.desc.shape))
+                              .add("xxh3_128", json_text(hex(part.high, part.low)))
+                              .text());
+  Json out('{');
+  out.add("kind", json_text("checkpoint"))
       .add("state", json(manifest.state))
       .add("metadata", json(manifest.metadata))
       .add("model", json(*decode_graph(manifest.graph)))
       .add("tensors_bytes", n(manifest.tensors_bytes))
       .add("tensors", tensors.text())
-      .add("files", files.text())
-      .text();
+      .add("files", files.text());
+  if (manifest.base)
+    out.add("base",
+            Json('{').add("digest", json_text(manifest.base->hex())).add("tensors", base.text()).text());
+  return out.text();
 }
 
 std::string inspect_graph(const fs::path& path, std::span<const std::byte>) {
@@ -177,16 +191,33 @@ Json unusable(const SafeTensor& tensor) {
   return out;
 }
 
+// A matrix that the file has as several tensors.
+Json json(const Quantised& matrix) {
+  Json names('[');
+  for (const std::string& name : matrix.tensors) names.add(json_text(name));
+  Json out = fields({matrix.format, matrix.shape, 0});
+  out.add("quantised", names.text());
+  if (!matrix.note.empty()) out.add("note", json_text(matrix.note));
+  return out;
+}
+
 std::string inspect_safetensors(const fs::path& path, std::span<const std::byte>) {
   const ModelFiles model(path);
   const bool several = fs::is_directory(path);  // then a tensor says which file has it
   std::map<std::string, std::string> metadata;
+  const QuantisedTensors quantised = find_quantised(model);
+  std::set<std::string_view> parts;  // of quantised matrices, which stand for them
   Json tensors('{'), files('{');
+  for (const auto& [name, matrix] : quantised) {
+    parts.insert(matrix->tensors.begin(), matrix->tensors.end());
+    tensors.add(name, json(*matrix).text());
+  }
   for (const SafeTensors& file : model.files()) {
     const std::string name = file.path().filename().string();
     metadata.insert(file.metadata().begin(), file.metadata().end());
     files.add(name, Json('{').add("bytes", n(file.size())).text());
     for (const SafeTensor& tensor : file.tensors()) {
+      if (parts.contains(tensor.name)) continue;
       Json row = tensor.usable() ? fields(tensor.desc) : unusable(tensor);
       row.add("offset", n(tensor.offset));
       if (several) row.add("file", json_text(name));
@@ -198,6 +229,8 @@ std::string inspect_safetensors(const fs::path& path, std::span<const std::byte>
   if (several) out.add("files", files.text());
   return out.add("tensors", tensors.text()).text();
 }
+
+std::string inspect_gguf(const fs::path& path, std::span<const std::byte>) { return gguf_json(Gguf(path)); }
 
 std::string inspect_tokenizer(const fs::path& path, std::span<const std::byte>) {
   const auto tokenizer = data::load_bpe(path);
@@ -225,11 +258,9 @@ struct Kind {
   std::string (*inspect)(const fs::path&, std::span<const std::byte>);
 };
 static_assert(kHeadBytes >= sizeof(data::TokenHeader));
-constexpr Kind kKinds[] = {{is_manifest, inspect_manifest},
-                           {is_graph, inspect_graph},
-                           {is_plan, inspect_plan},
-                           {is_tokens, inspect_tokens},
-                           {looks_like_safetensors, inspect_safetensors},
+constexpr Kind kKinds[] = {{is_manifest, inspect_manifest},  {is_graph, inspect_graph},
+                           {is_plan, inspect_plan},          {is_tokens, inspect_tokens},
+                           {looks_like_gguf, inspect_gguf},  {looks_like_safetensors, inspect_safetensors},
                            {is_tokenizer, inspect_tokenizer}};
 
 // The checkpoint in a directory; nothing: there is none, but a model.
@@ -261,7 +292,7 @@ std::string inspect(const fs::path& path) {
   const std::string foreign = foreign_file(bytes);
   require(foreign.empty(), Code::kCorruptFile, "'", path.string(), "' is ", foreign);
   fail(Code::kCorruptFile, "'", path.string(),
-       "' is none of checkpoint, model, plan, token file, safetensors file or tokenizer");
+       "' is none of checkpoint, model, plan, token file, safetensors file, GGUF file or tokenizer");
 }
 
 }  // namespace cairn::io

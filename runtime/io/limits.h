@@ -24,7 +24,15 @@ inline constexpr uint64_t kMaxFileNameBytes = 255;
 inline constexpr uint64_t kMaxMetadata = 1024;
 inline constexpr uint64_t kMaxMetadataBytes = 1u << 20;         // of one value
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // as the format's own reader
-inline constexpr uint64_t kMaxModelFiles = 4096;                // that an index names
+inline constexpr uint64_t kMaxGgufBytes = uint64_t{1} << 28;    // before the tensors
+inline constexpr uint64_t kMaxGgufKeys = 1u << 16;
+inline constexpr uint64_t kMaxGgufKeyBytes = (1u << 16) - 1;  // as the format says
+inline constexpr uint64_t kMaxGgufNameBytes = 1024;           // of a tensor; llama.cpp takes 63
+inline constexpr uint32_t kMaxGgufRank = 4;                   // as the format says
+inline constexpr int kMaxGgufDepth = 4;                       // of arrays in arrays
+inline constexpr uint64_t kMaxGgufArrays = 1u << 16;          // in arrays, of a file
+inline constexpr uint32_t kMaxGgufAlignment = 1u << 20;
+inline constexpr uint64_t kMaxModelFiles = 4096;  // that an index names
 
 // Counts what is taken out of a file; more than the file has is kCorruptFile.
 class Budget {

@@ -165,6 +165,44 @@ uint64_t place(std::vector<Checkpoint::TensorInfo>& tensors) {
   return at;
 }
 
+namespace {
+
+Offset<fb::ManifestTensor> encode_tensor(FlatBufferBuilder& to, const Checkpoint::TensorInfo& t) {
+  return fb::CreateManifestTensor(to, to.CreateString(t.name), static_cast<uint8_t>(t.desc.dtype),
+                                  to.CreateVector(t.desc.shape.dims.data(), t.desc.shape.rank), t.offset,
+                                  t.digest_low, t.digest_high,
+                                  t.desc.dtype > DType::kSplit ? to.CreateString(dtype_name(t.desc.dtype))
+                                                               : Offset<flatbuffers::String>());
+}
+
+Offset<fb::ManifestBase> encode_base(FlatBufferBuilder& to, const engine::BaseDigest& base) {
+  std::vector<Offset<fb::ManifestTensor>> parts;
+  for (const engine::BaseDigest::Part& part : base.parts)
+    parts.push_back(encode_tensor(to, {part.name, part.desc, 0, part.low, part.high}));
+  return fb::CreateManifestBase(to, to.CreateVector(parts), base.low, base.high);
+}
+
+// names: of tensors, none of which may be there again.
+std::optional<engine::BaseDigest> decode_base(const fb::ManifestBase* from,
+                                              std::unordered_set<std::string>& names, Budget& budget) {
+  if (from == nullptr) return std::nullopt;
+  engine::BaseDigest base;
+  base.low = from->digest_low(), base.high = from->digest_high();
+  const uint64_t count = count_of(from->tensors(), kMaxValues, "frozen parameters", budget);
+  require(count > 0, Code::kCorruptFile, "checkpoint: it has a base without parameters");
+  for (uint32_t i = 0; i < count; ++i) {
+    const fb::ManifestTensor& part = *from->tensors()->Get(i);
+    check_format(part, budget);
+    base.parts.push_back({text_of(part.name(), budget), desc_of(part.dtype(), part.shape(), budget),
+                          part.digest_low(), part.digest_high()});
+    require(part.offset() == 0 && names.insert(base.parts.back().name).second, Code::kCorruptFile,
+            "checkpoint: the frozen parameter '", base.parts.back().name, "' is there twice, or has a place");
+  }
+  return base;
+}
+
+}  // namespace
+
 std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   require(manifest.metadata.size() <= kMaxMetadata, Code::kInvalidArgument, manifest.metadata.size(),
           " metadata entries are more than ", kMaxMetadata);
@@ -173,12 +211,7 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
       to.CreateVector(reinterpret_cast<const uint8_t*>(manifest.graph.data()), manifest.graph.size());
   const auto state = encode_state(to, manifest.state);
   std::vector<Offset<fb::ManifestTensor>> tensors;
-  for (const Checkpoint::TensorInfo& t : manifest.tensors)
-    tensors.push_back(fb::CreateManifestTensor(
-        to, to.CreateString(t.name), static_cast<uint8_t>(t.desc.dtype),
-        to.CreateVector(t.desc.shape.dims.data(), t.desc.shape.rank), t.offset, t.digest_low, t.digest_high,
-        t.desc.dtype > DType::kSplit ? to.CreateString(dtype_name(t.desc.dtype))
-                                     : Offset<flatbuffers::String>()));
+  for (const Checkpoint::TensorInfo& t : manifest.tensors) tensors.push_back(encode_tensor(to, t));
   std::vector<Offset<fb::ManifestEntry>> metadata;
   for (const auto& [key, value] : manifest.metadata) {
     check_name(key, "metadata entry");
@@ -196,8 +229,9 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
           fb::CreateManifestExtra(to, to.CreateString(f.name), f.bytes, f.digest_low, f.digest_high));
     extras = to.CreateVector(files);
   }
+  const auto base = manifest.base ? encode_base(to, *manifest.base) : Offset<fb::ManifestBase>();
   to.Finish(fb::CreateManifestFile(to, kFormatVersion, graph, state, to.CreateVector(tensors),
-                                   manifest.tensors_bytes, to.CreateVector(metadata), extras),
+                                   manifest.tensors_bytes, to.CreateVector(metadata), extras, base),
             fb::ManifestFileIdentifier());
   return seal(to);
 }
@@ -233,6 +267,7 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
   require(file.tensors_bytes() == at, Code::kCorruptFile, "checkpoint: its tensors take ", at, " bytes, not ",
           file.tensors_bytes());
   manifest.tensors_bytes = at;
+  manifest.base = decode_base(file.base(), names, budget);
   const uint64_t entries = count_of(file.metadata(), kMaxMetadata, "metadata entries", budget);
   for (uint32_t i = 0; i < entries; ++i) {
     const fb::ManifestEntry& entry = *file.metadata()->Get(i);
@@ -245,10 +280,13 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
   return manifest;
 }
 
-std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients) {
+std::vector<Slot> slots_of(const engine::Session& session, bool gradients, bool without_frozen) {
   std::vector<Slot> slots;
-  for (const graph::Resident& resident : joint.residents)
-    if (resident.saved == graph::Saved::kAlways || (gradients && resident.saved == graph::Saved::kInStep))
+  for (const graph::Resident& resident : session.plan().joint->residents)
+    if (without_frozen && session.is_frozen(resident.value))
+      continue;
+    else if (resident.saved == graph::Saved::kAlways ||
+             (gradients && resident.saved == graph::Saved::kInStep))
       slots.push_back({resident.name, resident.value});
   return slots;
 }

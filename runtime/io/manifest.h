@@ -28,6 +28,7 @@ struct Manifest {
   uint64_t tensors_bytes = 0;                   // size of tensors.bin
   std::map<std::string, std::string> metadata;
   std::optional<std::vector<Extra>> files = std::vector<Extra>();  // none: 1.0 did not list them
+  std::optional<engine::BaseDigest> base;  // of frozen parameters that are not in `tensors`; none: all are
 };
 
 // kInvalidArgument: metadata too large, a key that is no name.
@@ -43,7 +44,16 @@ struct Slot {
   std::string name;
   int32_t value;
 };
-std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients);
+std::vector<Slot> slots_of(const engine::Session& session, bool gradients, bool without_frozen);
+
+// Frozen parameters that a checkpoint does not hold, against those of a session (base.cc).
+// kInvalidArgument: the session's frozen parameters are not these; names the first that differs.
+void require_base(const engine::Session& session, const engine::BaseDigest& base, std::string_view directory);
+
+// Whether a parameter is one of the base. kInvalidArgument: it is, and has other values. One that the session stores
+// in less than the checkpoint's type cannot be compared, and is taken.
+bool require_part(const engine::Session& session, int32_t value, const engine::BaseDigest& base,
+                  std::string_view directory);
 
 // Tensors are moved in pieces of this size.
 inline constexpr int64_t kPieceBytes = int64_t{4} << 20;

@@ -88,7 +88,9 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   manifest.graph = encode_graph(*joint.forward);
   manifest.state = stepper.state();
   manifest.metadata = extras.metadata;
-  const std::vector<Slot> slots = slots_of(joint, manifest.state.micro > 0);
+  if (extras.without_frozen) manifest.base = session.base_digest();
+  if (manifest.base && manifest.base->parts.empty()) manifest.base.reset();
+  const std::vector<Slot> slots = slots_of(session, manifest.state.micro > 0, manifest.base.has_value());
   for (const Slot& slot : slots) manifest.tensors.push_back({slot.name, session.saved(slot.value), 0, 0, 0});
   manifest.tensors_bytes = place(manifest.tensors);
   const std::vector<InputFile> files = open_extras(extras, manifest);

@@ -6,6 +6,8 @@
 #include <numbers>
 
 #include "runtime/base/os/thread.h"
+#include "runtime/exec/adapter_start.h"
+#include "runtime/exec/encoded.h"
 #include "runtime/step/stepper.h"
 
 namespace cairn::step {
@@ -80,7 +82,7 @@ void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t 
           double* out) {
   for (int64_t i = 0; i < count; i += 4) {
     double four[4] = {options.init_scale, options.init_scale, options.init_scale, options.init_scale};
-    if (options.init != graph::Init::kConstant) {
+    if (options.init != graph::Init::kConstant && options.init <= graph::kLastGivenInit) {
       const PhiloxBlock bits = random_block(key, static_cast<uint64_t>((begin + i) / 4));
       if (options.init == graph::Init::kNormal) {
         std::tie(four[0], four[1]) = normal_pair(bits[0], bits[1]);
@@ -169,11 +171,12 @@ std::vector<char> orthogonal(const graph::ParameterOptions& options, const Tenso
 }
 
 // Elements from `first` on; `from` has them in the type that the parameter is declared as.
-void write(engine::Session& session, int32_t value, int64_t first, const char* from, int64_t count) {
+void write(engine::Session& session, int32_t value, int64_t first, const char* from, int64_t count,
+           const formats::Encoder& encoder) {
   const TensorDesc desc = session.declared(value);
   if (desc.dtype == DType::kF32)
-    return session.write_floats(value, first,
-                                {reinterpret_cast<const float*>(from), static_cast<size_t>(count)});
+    return engine::write_part(session, value, first,
+                              {reinterpret_cast<const float*>(from), static_cast<size_t>(count)}, encoder);
   const int64_t width = dtype_bytes(desc.dtype);
   session.write_saved(value, first * width, from, count * width);
 }
@@ -210,21 +213,33 @@ void initialise(engine::Session& session, uint64_t seed) {
     const graph::Value& source = joint.forward->values()[joint.values[value].source];
     const TensorDesc desc = session.declared(value);
     const RandomKey key{seed, ~uint64_t{0}, 0, index++};
+    formats::Encoder encoder = engine::encoder_of(session, value);
     if (source.parameter.init == graph::Init::kOrthogonal) {
       const std::vector<char> whole = orthogonal(source.parameter, desc, key, threads);
-      write(session, value, 0, whole.data(), desc.shape.elements());
+      if (encoder.measures())
+        encoder.measure(
+            0, {reinterpret_cast<const float*>(whole.data()), static_cast<size_t>(desc.shape.elements())});
+      write(session, value, 0, whole.data(), desc.shape.elements(), encoder);
       continue;
     }
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
-    for (int64_t begin = 0, count = 0; begin < elements; begin += count) {
-      count = std::min(kPiece * threads, elements - begin);
-      spread("cairn/init", (count + kPiece - 1) / kPiece, threads, [&](int64_t i) {
-        const int64_t at = i * kPiece;
-        fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
+    const auto in_pieces = [&](const auto& use) {
+      for (int64_t begin = 0, count = 0; begin < elements; begin += count) {
+        count = std::min(kPiece * threads, elements - begin);
+        spread("cairn/init", (count + kPiece - 1) / kPiece, threads, [&](int64_t i) {
+          const int64_t at = i * kPiece;
+          fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
+        });
+        use(begin, count);
+      }
+    };
+    if (encoder.measures())
+      in_pieces([&](int64_t begin, int64_t count) {
+        encoder.measure(begin, {reinterpret_cast<const float*>(out), static_cast<size_t>(count)});
       });
-      write(session, value, begin, out, count);
-    }
+    in_pieces([&](int64_t begin, int64_t count) { write(session, value, begin, out, count, encoder); });
   }
+  engine::AdapterStarts(session).all_stored();
   session.parameters_changed();
 }
 

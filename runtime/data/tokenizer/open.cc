@@ -76,4 +76,8 @@ std::unique_ptr<Tokenizer> load_pretrained(const std::filesystem::path& path) {
                                                       : tokenizer::open_file(path);
 }
 
+std::unique_ptr<Tokenizer> pretrained_tokenizer(std::string json, const std::string& where) {
+  return tokenizer::huggingface_tokenizer(std::move(json), where);
+}
+
 }  // namespace cairn::data

@@ -17,9 +17,6 @@ constexpr std::string_view kNumpy =
     "in Python: safetensors.numpy.save_file({name: array, ...}, \"model.safetensors\")";
 constexpr std::string_view kUnpack = "unpack it";
 constexpr Row kRows[] = {
-    {"GGUF"sv, "a GGUF file",
-     "Transformers makes a safetensors file of it: from_pretrained(DIR, "
-     "gguf_file=FILE).save_pretrained(DIR)"},
     {"PK\x03\x04"sv, "a zip archive, as .pt, .pth and .bin files of PyTorch and .npz files of NumPy are",
      kTorch},
     {"\x80\x02"sv, "a pickle, as old .pt and .bin files of PyTorch are", kTorch},

@@ -1,5 +1,6 @@
 // Parameters as safetensors files have them. Private to runtime/io/safetensors.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,17 +17,28 @@ struct Mapped {
   Shape part;            // of ours, what one of theirs holds
   bool encoded = false;  // it is stored in a format that no other library reads: the file has its numbers
   bool frozen = false;
+  std::span<float> matrix = {};  // where it is imported to, before it is stored
+  TensorDesc stored;             // ours, as the session has it
+  LayoutRow layout;
 
+  bool reordered() const { return layout.ways > 1; }
+  // Values of a row that stays together: each of a vector is one.
+  int64_t columns() const { return part.rank == 1 && reordered() ? 1 : part.last(); }
+  // The row of theirs that is row `row` of ours.
+  int64_t row_there(int64_t row) const;
+  int64_t row_here(int64_t row) const;                                               // and back
   Shape shape_there() const { return transposed ? Shape{part[1], part[0]} : part; }  // of one of theirs
 };
 
 // In the order of the graph, but for those that are `kept`.
-std::vector<Mapped> map_parameters(const engine::Session& session, const std::vector<NameRow>& names);
+std::vector<Mapped> map_parameters(const engine::Session& session, const std::vector<NameRow>& names,
+                                   const std::vector<LayoutRow>& layouts = {});
 
 // body(T()) of what a parameter is saved as.
 template <class Body>
 void with_type(DType type, const Body& body) {
   if (type == DType::kF64) return body(double());
+  if (type == DType::kF16) return body(f16());
   type == DType::kBF16 ? body(bf16()) : body(float());
 }
 

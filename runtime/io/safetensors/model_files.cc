@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "runtime/io/gguf/gguf.h"
 #include "runtime/io/limits.h"
 #include "runtime/plan/json/parse.h"
 
@@ -68,13 +69,33 @@ std::string safetensors_in(const fs::path& directory) {
   return text;
 }
 
+SafeTensors tensors_of_gguf(const fs::path& path) {
+  const Gguf gguf(path);
+  std::vector<SafeTensor> tensors;
+  for (const GgufTensor& tensor : gguf.tensors()) {
+    SafeTensor& made = tensors.emplace_back();
+    made.name = tensor.name;
+    made.offset = tensor.offset;
+    made.dtype = tensor.block->name;
+    made.shape = tensor.shape;
+    made.bytes = tensor.bytes;
+    if (const auto dtype = gguf_dtype(*tensor.block))
+      made.desc = {*dtype, Shape(std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end()))};
+    else
+      made.unusable = made.dtype;
+  }
+  return {gguf.file(), std::move(tensors)};
+}
+
 }  // namespace
 
 bool is_model_directory(const fs::path& path) { return there(path / kModelName) || there(path / kIndexName); }
 
 ModelFiles::ModelFiles(const fs::path& path) {
   std::error_code failed;
-  if (!fs::is_directory(path, failed)) {
+  if (is_gguf(path)) {
+    take(files_.emplace_back(tensors_of_gguf(path)));
+  } else if (!fs::is_directory(path, failed)) {
     open(path);
   } else if (there(path / kModelName)) {
     open(path / kModelName);
@@ -85,12 +106,13 @@ ModelFiles::ModelFiles(const fs::path& path) {
   }
 }
 
-void ModelFiles::open(const fs::path& path) {
-  const SafeTensors& file = files_.emplace_back(path);
+void ModelFiles::open(const fs::path& path) { take(files_.emplace_back(path)); }
+
+void ModelFiles::take(const SafeTensors& file) {
   for (const SafeTensor& tensor : file.tensors()) {
     const auto [at, added] = tensors_.emplace(tensor.name, Found{&file, &tensor});
     require(added, Code::kCorruptFile, "tensor '", tensor.name, "' is in both ", where(at->second), " and '",
-            path.string(), "'");
+            file.path().string(), "'");
   }
 }
 

@@ -1,4 +1,4 @@
-// The tensors of a model in safetensors files: one file, or several that an index names.
+// The tensors of a model: in one safetensors file, in several that an index names, or in a GGUF file.
 #pragma once
 #include <deque>
 #include <filesystem>
@@ -18,8 +18,10 @@ class ModelFiles {
   struct Found {
     const SafeTensors* file;
     const SafeTensor* tensor;
+    // Bytes `at`.. of the tensor. kIo: the file was cut short since it was opened.
+    void read(uint64_t at, void* to, uint64_t bytes) const { file->read(*tensor, at, to, bytes); }
   };
-  // A safetensors file, or a directory with kModelName, or else kIndexName and the files that it names.
+  // A safetensors or GGUF file, or a directory with kModelName, or else kIndexName and the files that it names.
   // kNotFound: a file is not there. kCorruptFile: index and files contradict each other, or a tensor is in two.
   explicit ModelFiles(const std::filesystem::path& path);
   const std::deque<SafeTensors>& files() const { return files_; }
@@ -28,6 +30,7 @@ class ModelFiles {
 
  private:
   void open(const std::filesystem::path& path);
+  void take(const SafeTensors& file);
   void open_index(const std::filesystem::path& path);
 
   std::deque<SafeTensors> files_;

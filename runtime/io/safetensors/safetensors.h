@@ -29,6 +29,9 @@ struct SafeTensor {
 class SafeTensors {
  public:
   explicit SafeTensors(const std::filesystem::path& path);
+  // Tensors of a file of another form.
+  SafeTensors(std::shared_ptr<const InputFile> file, std::vector<SafeTensor> tensors)
+      : file_(std::move(file)), tensors_(std::move(tensors)) {}
   const std::vector<SafeTensor>& tensors() const { return tensors_; }
   const SafeTensor* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }

@@ -58,7 +58,7 @@ Product product(const Operands& o) {
   check_switch(o, "transposed", transposed);
   o.rank(1, 3);
   o.check(o[1].packed_bytes == 0, 1, "it must not be packed");
-  if (o.dtype(1) != o.dtype(0)) o.parameter(1, 0);
+  o.plain_weight(1, 0);
   const Shape& w = o.shape(1);
   o.integers(2);
   const int64_t first = o.attrs().integer("first");

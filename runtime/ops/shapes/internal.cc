@@ -21,7 +21,7 @@ void shape_accumulate(const ShapeQuery& q) {
 // Lowering sets the size of the packed form, which only the backend knows.
 void shape_pack_weight(const ShapeQuery& q) {
   const Operands o(q);
-  o.floating(0);
+  if (!o.in_blocks(0)) o.floating(0);
   o.rank(0, 2);
   const std::string use = o.attrs().word("use");
   o.check_attr(use == "forward" || use == "input_grad", "use", cat('\'', use, '\''),

@@ -18,15 +18,9 @@ const Function* activation(const Operands& o) {
 
 void shape_embedding(const ShapeQuery& q) {
   const Operands o(q);
-  o.floating(0);
-  o.rank(0, 2);
+  const DType dtype = o.looked_up(0);
   o.integers(1);
   o.check(o.shape(1).rank < kMaxRank, 1, "its rank is too large");
-  DType dtype = o.dtype(0);
-  if (const std::string word = o.attrs().word("dtype"); !word.empty()) dtype = dtype_from_name(word);
-  o.check_attr(is_float(dtype), "dtype", dtype_name(dtype), "it must be a float type");
-  o.check(o.dtype(0) == wide(dtype) || o.dtype(0) == dtype, 0, "it must be ", dtype_name(wide(dtype)),
-          " to give ", dtype_name(dtype));
   Shape y = o.shape(1);
   y.dims[y.rank++] = o.shape(0)[1];
   o.put(desc(dtype, y));

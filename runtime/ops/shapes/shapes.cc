@@ -94,9 +94,30 @@ void Operands::rank_at_least(int i, int rank) const {
   check(shape(i).rank >= rank, i, "it must have at least rank ", rank);
 }
 
+bool Operands::in_blocks(int i) const {
+  return format(dtype(i)).read == Read::kDequantised && (*this)[i].packed_bytes == 0;
+}
+
 void Operands::weight(int i, int j) const {
   rank(i, 2);
-  if ((*this)[i].packed_bytes == 0 && dtype(i) != dtype(j)) parameter(i, j);
+  plain_weight(i, j);
+}
+
+void Operands::plain_weight(int i, int j) const {
+  if ((*this)[i].packed_bytes > 0 || dtype(i) == dtype(j)) return;
+  if (!in_blocks(i) || wide(dtype(j)) == DType::kF64) parameter(i, j);
+}
+
+DType Operands::looked_up(int i) const {
+  rank(i, 2);
+  if (!in_blocks(i)) floating(i);
+  const DType table = in_blocks(i) ? DType::kF32 : dtype(i);
+  DType type = table;
+  if (const std::string word = attrs().word("dtype"); !word.empty()) type = dtype_from_name(word);
+  check_attr(is_float(type), "dtype", dtype_name(type), "it must be a float type");
+  check(table == wide(type) || table == type, i, "it must be ", dtype_name(wide(type)), " to give ",
+        dtype_name(type));
+  return type;
 }
 
 int Operands::axis(int64_t value, int i, std::string_view attr) const {

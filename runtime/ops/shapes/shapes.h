@@ -64,8 +64,13 @@ class Operands {
   void vector(int i, int64_t length, int j) const;  // [length], the last dimension of j
   void rank(int i, int rank) const;
   void rank_at_least(int i, int rank) const;
-  // w[N, K] with x: it has the dtype of a parameter or of x, or is packed.
+  // Of a format that is decoded where it is read.
+  bool in_blocks(int i) const;
+  // w[N, K] with x: it has the dtype of a parameter or of x, is in blocks, or is packed.
   void weight(int i, int j) const;
+  void plain_weight(int i, int j) const;  // the same of any rank
+  // A table [V, C]: the type of the rows that a lookup gives.
+  DType looked_up(int i) const;
   // An axis attribute in [-rank, rank), made non-negative.
   int axis(int64_t value, int i, std::string_view name = "axis") const;
   // Distinct axes, sorted; empty or missing: all of them.
