@@ -13,6 +13,22 @@ import (
 type SaveOptions struct {
 	Metadata map[string]string
 	Files    []string // paths of files to keep copies of
+	// Frozen parameters are not stored: who restores the checkpoint has the same ones in the session already.
+	WithoutFrozen bool
+}
+
+// metadata is sorted by its keys: the same file for the same words.
+func metadata(a *arena, words map[string]string) []C.cairn_metadata_t {
+	keys := make([]string, 0, len(words))
+	for key := range words {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	raw := list[C.cairn_metadata_t](a, len(keys))
+	for i, key := range keys {
+		raw[i].key, raw[i].value = a.text(key), a.text(words[key])
+	}
+	return raw
 }
 
 // Save writes a checkpoint into a new directory: durable when it returns, all or nothing. In the middle of an accumulation the
@@ -24,24 +40,19 @@ func (s *Stepper) Save(directory string, options SaveOptions) error {
 	return with(context.Background(), func() error {
 		a := &arena{}
 		defer a.free()
-		keys := make([]string, 0, len(options.Metadata))
-		for key := range options.Metadata {
-			keys = append(keys, key)
-		}
-		sort.Strings(keys) // the same checkpoint for the same words
-		metadata, files := list[C.cairn_metadata_t](a, len(keys)), list[*C.char](a, len(options.Files))
-		for i, key := range keys {
-			metadata[i].key, metadata[i].value = a.text(key), a.text(options.Metadata[key])
-		}
+		metadata, files := metadata(a, options.Metadata), list[*C.char](a, len(options.Files))
 		for i, file := range options.Files {
 			files[i] = a.text(file)
 		}
 		if a.err != nil {
 			return a.err
 		}
+		raw := C.cairn_go_save_options()
+		raw.metadata, raw.metadata_count = first(metadata), C.size_t(len(metadata))
+		raw.files, raw.file_count = first(files), C.size_t(len(files))
+		raw.without_frozen = flag(options.WithoutFrozen)
 		return capture(func(e *C.cairn_error_t) C.cairn_status_t {
-			return C.cairn_stepper_save(s.c(), cstring(directory), first(metadata), C.size_t(len(metadata)), first(files),
-				C.size_t(len(files)), e)
+			return C.cairn_stepper_save_as(s.c(), cstring(directory), &raw, e)
 		}, nil)
 	}, s.it())
 }

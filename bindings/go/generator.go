@@ -126,6 +126,18 @@ func (g *Generator) Begin(sample int, prompt []int32, sampling Sampling) error {
 	}, g.it())
 }
 
+// Extend is Begin for a text that begins as what the sample has: what both begin with is not read again.
+func (g *Generator) Extend(sample int, text []int32, sampling Sampling) error {
+	if err := checkCount("sample", sample); err != nil {
+		return err
+	}
+	tokens := bytesOf("", text)
+	return do(func(e *C.cairn_error_t) C.cairn_status_t {
+		given := sampling.c()
+		return C.cairn_generator_extend(g.c(), C.uint32_t(sample), (*C.int32_t)(tokens.first), C.size_t(len(text)), &given, e)
+	}, g.it())
+}
+
 // End lets a sample make no more tokens.
 func (g *Generator) End(sample int) error {
 	if err := checkCount("sample", sample); err != nil {

@@ -14,6 +14,7 @@ var leftOut = map[string]string{
 	"cairn_error_retain": "an error object stays inside one call",
 	"cairn_error_status": "the call returned it",
 	"cairn_text_retain":  "texts are copied at once",
+	"cairn_stepper_save": "cairn_stepper_save_as with no option set",
 	"struct_size":        "set by the _INIT macros",
 	"reserved":           "of no meaning",
 	"reserved2":          "of no meaning",

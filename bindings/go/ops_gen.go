@@ -270,7 +270,8 @@ func (g *Graph) Scale(x Value, factor float64) Value {
 }
 
 // Dropout adds dropout: y = x keep / (1 - rate), 0 <= rate < 1; element e is kept if uniform(random_block(key with op =
-// rng, e / 4)[e % 4]) >= rate. rng: set by the graph, the same for the op and its gradient. Attributes: WithRng.
+// rng, e / 4)[e % 4]) >= rate. rng: set by the graph, the same for the op and its gradient. first: the number of x's
+// first element, a multiple of 4; default 0. Attributes: WithRng, WithFirst.
 func (g *Graph) Dropout(x Value, rate float64, attrs ...Attr) Value {
 	return g.Op("dropout", []Value{x}, append([]Attr{{"rate", rate}}, attrs...)...)
 }
@@ -317,6 +318,11 @@ func (g *Graph) Mse(x, y, weights Value) Value {
 // Reshape adds reshape: x's bytes under another shape; costs nothing. shape: one -1 is worked out.
 func (g *Graph) Reshape(x Value, shape []int) Value {
 	return g.Op("reshape", []Value{x}, Attr{"shape", shape})
+}
+
+// Detach adds detach: y = x, a constant to backward: no gradient goes back through it. It costs nothing.
+func (g *Graph) Detach(x Value) Value {
+	return g.Op("detach", []Value{x})
 }
 
 // Transpose adds transpose: Axes in the order of perm.
@@ -406,6 +412,9 @@ func WithFactor(value float64) Attr { return Attr{"factor", value} }
 
 // WithFarthest sets the attribute farthest of relative_bias.
 func WithFarthest(value int) Attr { return Attr{"farthest", value} }
+
+// WithFirst sets the attribute first of dropout.
+func WithFirst(value int) Attr { return Attr{"first", value} }
 
 // WithFrequencies sets the attribute frequencies of rope.
 func WithFrequencies(value []float64) Attr { return Attr{"frequencies", value} }

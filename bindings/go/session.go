@@ -163,6 +163,13 @@ func (s *Session) Digest() (string, error) {
 	return C.GoString(&hex[0]), err
 }
 
+// BaseDigest is the same over the frozen parameters alone, as they are stored. Training never changes it.
+func (s *Session) BaseDigest() (string, error) {
+	var hex [33]C.char
+	err := do(func(e *C.cairn_error_t) C.cairn_status_t { return C.cairn_session_base_digest(s.c(), &hex[0], e) }, s.it())
+	return C.GoString(&hex[0]), err
+}
+
 // Run runs once on the inputs written: forward of a graph without a loss; forward and backward of a plan with NoOptimizer. When
 // the context ends, the run ends at the next op with Cancelled, and the session is usable. Errors: Cancelled, WrongState (the plan
 // has an optimizer: use a stepper), DeviceLost.

@@ -12,8 +12,14 @@ static inline cairn_memory_fault_t cairn_go_memory_fault(void) {
 static inline cairn_device_info_t cairn_go_device_info(void) {
   return (cairn_device_info_t)CAIRN_DEVICE_INFO_INIT;
 }
+static inline cairn_import_options_t cairn_go_import_options(void) {
+  return (cairn_import_options_t)CAIRN_IMPORT_OPTIONS_INIT;
+}
 static inline cairn_export_options_t cairn_go_export_options(void) {
   return (cairn_export_options_t)CAIRN_EXPORT_OPTIONS_INIT;
+}
+static inline cairn_save_options_t cairn_go_save_options(void) {
+  return (cairn_save_options_t)CAIRN_SAVE_OPTIONS_INIT;
 }
 static inline cairn_op_info_t cairn_go_op_info(void) { return (cairn_op_info_t)CAIRN_OP_INFO_INIT; }
 static inline cairn_amp_class_info_t cairn_go_amp_class_info(void) {
@@ -70,6 +76,15 @@ static inline cairn_sampling_t cairn_go_sampling(void) { return (cairn_sampling_
 static inline cairn_generator_info_t cairn_go_generator_info(void) {
   return (cairn_generator_info_t)CAIRN_GENERATOR_INFO_INIT;
 }
+static inline cairn_model_options_t cairn_go_model_options(void) {
+  return (cairn_model_options_t)CAIRN_MODEL_OPTIONS_INIT;
+}
+static inline cairn_model_info_t cairn_go_model_info(void) {
+  return (cairn_model_info_t)CAIRN_MODEL_INFO_INIT;
+}
+static inline cairn_model_report_t cairn_go_model_report(void) {
+  return (cairn_model_report_t)CAIRN_MODEL_REPORT_INIT;
+}
 
 static inline cairn_status_t cairn_go_device_open(cairn_instance_t* instance, const char* name,
                                                   uint32_t threads, uint32_t verify, double link,
@@ -111,6 +126,23 @@ static inline cairn_status_t cairn_go_graph_resident(cairn_graph_t* graph, const
                                                      cairn_error_t* error) {
   const cairn_tensor_desc_t desc = {name, dims, rank, dtype};
   return cairn_graph_resident(graph, &desc, kind, fill, out_value, error);
+}
+
+static inline cairn_status_t cairn_go_graph_adapt(cairn_graph_t* graph, uint32_t kind, uint32_t rank,
+                                                  double alpha, double dropout, const char* targets,
+                                                  const char* except, const char* saved, const char* ranks,
+                                                  const char* alphas, cairn_error_t* error) {
+  cairn_adapter_t rule = CAIRN_ADAPTER_INIT;
+  rule.kind = kind;
+  rule.rank = rank;
+  rule.alpha = alpha;
+  rule.dropout = dropout;
+  rule.targets = targets;
+  rule.except = except;
+  rule.saved = saved;
+  rule.ranks = ranks;
+  rule.alphas = alphas;
+  return cairn_graph_adapt(graph, &rule, error);
 }
 
 static inline cairn_status_t cairn_go_region_begin(cairn_graph_t* graph, const char* name, uint32_t policy,

@@ -96,6 +96,7 @@ type FormatInfo struct {
 	Read       string // how ops read a parameter that is stored so: "as stored", "dequantised", "by updates"
 	Bits       int    // of one value
 	Block      int    // values that are stored together
+	Row        int    // what the last dimension of a parameter is a multiple of
 	ScaleBytes int    // what a block has besides its values
 	Trains     bool   // a parameter that is trained may be stored so
 }
@@ -108,7 +109,7 @@ func Formats() ([]FormatInfo, error) {
 		status := C.cairn_format_describe(index, &info, e)
 		if status == C.CAIRN_STATUS_OK {
 			found = append(found, FormatInfo{C.GoString(info.name), C.GoString(info.computed_as), C.GoString(info.read),
-				int(info.bits), int(info.block), int(info.scale_bytes), info.trains != 0})
+				int(info.bits), int(info.block), int(info.row), int(info.scale_bytes), info.trains != 0})
 		}
 		return status
 	})

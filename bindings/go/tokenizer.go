@@ -151,6 +151,16 @@ func (t *Tokenizer) Find(token string) (int32, error) {
 	return int32(id), err
 }
 
+// Save writes the file that opens the tokenizer again, durably; of a GGUF file the tokenizer.json that says the same. Errors: IO.
+func (t *Tokenizer) Save(path string) error {
+	if err := checkTexts("path", path); err != nil {
+		return err
+	}
+	return do(func(e *C.cairn_error_t) C.cairn_status_t {
+		return C.cairn_tokenizer_save(t.c(), cstring(path), e)
+	}, t.it())
+}
+
 // WriteTokens writes the token file of a text file, durably; OpenDataset reads it. Errors: IO, NotFound.
 func (t *Tokenizer) WriteTokens(textPath, tokenPath string) error {
 	if err := checkTexts("path", textPath, tokenPath); err != nil {

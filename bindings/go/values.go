@@ -30,6 +30,7 @@ type ValueInfo struct {
 	Kind   ValueKind
 	Region uint32 // number of the region it is in; 0: none
 	Bytes  uint64
+	Frozen bool // a parameter that is not trained
 }
 
 // Find is the value of that name, or None.
@@ -85,6 +86,7 @@ func valueInfo(raw *C.cairn_value_info_t) ValueInfo {
 		Kind:   ValueKind(raw.kind),
 		Region: uint32(raw.region),
 		Bytes:  uint64(raw.bytes),
+		Frozen: raw.frozen != 0,
 	}
 	for i := range info.Dims {
 		info.Dims[i] = int(raw.dims[i])

@@ -27,6 +27,7 @@ build = {
     ["cairn.graph"] = "cairn/graph.lua",
     ["cairn.hypers"] = "cairn/hypers.lua",
     ["cairn.instance"] = "cairn/instance.lua",
+    ["cairn.model"] = "cairn/model.lua",
     ["cairn.nearest"] = "cairn/nearest.lua",
     ["cairn.nn"] = "cairn/nn.lua",
     ["cairn.nn.attention"] = "cairn/nn/attention.lua",
@@ -49,6 +50,7 @@ build = {
     ["cairn.schedules"] = "cairn/schedules.lua",
     ["cairn.session"] = "cairn/session.lua",
     ["cairn.stepper"] = "cairn/stepper.lua",
+    ["cairn.template"] = "cairn/template.lua",
   },
   copy_directories = {},
 }

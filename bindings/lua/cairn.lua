@@ -17,10 +17,12 @@ local generator = require "cairn.generator"
 local graph = require "cairn.graph"
 local hypers = require "cairn.hypers"
 local instance = require "cairn.instance"
+local model = require "cairn.model"
 local plan = require "cairn.plan"
 local schedules = require "cairn.schedules"
 local session = require "cairn.session"
 local stepper = require "cairn.stepper"
+local template = require "cairn.template"
 
 local cairn = {
   devices = instance.devices, device = instance.device,
@@ -33,7 +35,8 @@ local cairn = {
   stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,
   remove_checkpoint = stepper.Checkpoint.remove,
   tokenizer = data.Tokenizer.open, train_tokenizer = data.Tokenizer.train,
-  generator = generator.Generator.new, draw = generator.draw,
+  template = template.Template.new,
+  generator = generator.Generator.new, draw = generator.draw, model = model.Model.open,
   dataset = data.Dataset.open, random_dataset = data.Dataset.random,
   C = core.C,
 }

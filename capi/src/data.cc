@@ -6,6 +6,8 @@
 #include "capi/src/instance.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
+#include "runtime/data/template/template.h"
+#include "runtime/io/gguf/tokenizer.h"
 
 using namespace cairn::capi;
 using cairn::Code;
@@ -18,6 +20,10 @@ struct cairn_tokenizer : cairn::capi::Handle<cairn_tokenizer> {
 
 struct cairn_dataset : cairn::capi::Handle<cairn_dataset> {
   std::unique_ptr<data::Dataset> dataset;
+};
+
+struct cairn_template : cairn::capi::PlainHandle {
+  std::unique_ptr<const data::Template> parsed;
 };
 
 namespace {
@@ -35,10 +41,13 @@ std::unique_ptr<data::Tokenizer> open_tokenizer(std::string_view kind, const cha
     require(path == nullptr, Code::kInvalidArgument, "the tokenizer 'bytes' has no file; path must be NULL");
     return data::bytes_tokenizer();
   }
-  require(kind == "bpe" || kind == "pretrained", Code::kInvalidArgument, "there is no tokenizer '", kind,
-          "'; known: bytes, bpe, pretrained");
+  require(kind == "bpe" || kind == "pretrained" || kind == "auto", Code::kInvalidArgument,
+          "there is no tokenizer '", kind, "'; known: bytes, bpe, pretrained");
   not_null(path, "path");
-  return kind == "bpe" ? data::load_bpe(path) : data::load_pretrained(path);
+  if (kind == "bpe") return data::load_bpe(path);
+  if (!cairn::io::is_gguf(path)) return data::load_pretrained(path);
+  return data::pretrained_tokenizer(cairn::io::gguf_tokenizer_json(cairn::io::Gguf(path)),
+                                    cairn::cat("'", path, "'"));
 }
 
 void check_flags(uint32_t flags, uint32_t known) {
@@ -168,6 +177,15 @@ cairn_status_t cairn_tokenizer_find(const cairn_tokenizer_t* tokenizer, const ch
   });
 }
 
+cairn_status_t cairn_tokenizer_save(const cairn_tokenizer_t* tokenizer, const char* path,
+                                    cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    not_null(path, "path");
+    tokenizer->tokenizer->save(path);
+  });
+}
+
 cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
                                      const char* token_path, cairn_error_t* error) {
   return guard(error, [&] {
@@ -221,5 +239,28 @@ cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed
     not_null(out_rows, "out_rows");
     *out_rows = static_cast<uint32_t>(
         dataset->dataset->batch(seed, index, positive(batch, "batch"), inputs, targets, kIgnore));
+  });
+}
+
+cairn_status_t cairn_template_create(const char* source, size_t size, const char* name,
+                                     cairn_template_t** out_template, cairn_error_t* error) {
+  return guard(error, [&] {
+    array_not_null(source, size, "source");
+    not_null(out_template, "out_template");
+    auto made = std::make_unique<cairn_template>();
+    made->parsed = data::Template::parse({source, size}, name != nullptr ? name : "");
+    *out_template = made.release();
+  });
+}
+void cairn_template_retain(cairn_template_t* chat_template) { retain(chat_template); }
+void cairn_template_release(cairn_template_t* chat_template) { release(chat_template); }
+
+cairn_status_t cairn_template_render(const cairn_template_t* chat_template, const char* values, size_t size,
+                                     cairn_text_t** out_text, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(chat_template, "chat_template");
+    array_not_null(values, size, "values");
+    not_null(out_text, "out_text");
+    *out_text = std::make_unique<cairn_text>(chat_template->parsed->render({values, size})).release();
   });
 }

@@ -11,6 +11,7 @@
 #include "capi/src/text.h"
 #include "runtime/base/os/file.h"
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/gguf/types.h"
 #include "runtime/io/graph_file.h"
 #include "runtime/io/inspect.h"
 #include "runtime/io/safetensors/names.h"
@@ -61,17 +62,23 @@ void naming(const std::filesystem::path& path, Work&& work) {
   }
 }
 
-io::Extras read_extras(const cairn_metadata_t* metadata, size_t metadata_count, const char* const* files,
-                       size_t file_count) {
-  array_not_null(metadata, metadata_count, "metadata");
-  array_not_null(files, file_count, "files");
-  io::Extras extras;
-  for (size_t i = 0; i < metadata_count; ++i) {
+std::map<std::string, std::string> read_metadata(const cairn_metadata_t* metadata, size_t count) {
+  array_not_null(metadata, count, "metadata");
+  std::map<std::string, std::string> read;
+  for (size_t i = 0; i < count; ++i) {
     require(metadata[i].key != nullptr && metadata[i].value != nullptr, Code::kInvalidArgument, "metadata[",
             i, "]: key or value is NULL");
-    require(extras.metadata.emplace(metadata[i].key, metadata[i].value).second, Code::kInvalidArgument,
-            "metadata[", i, "]: the key '", metadata[i].key, "' is given twice");
+    require(read.emplace(metadata[i].key, metadata[i].value).second, Code::kInvalidArgument, "metadata[", i,
+            "]: the key '", metadata[i].key, "' is given twice");
   }
+  return read;
+}
+
+io::Extras read_extras(const cairn_metadata_t* metadata, size_t metadata_count, const char* const* files,
+                       size_t file_count) {
+  array_not_null(files, file_count, "files");
+  io::Extras extras;
+  extras.metadata = read_metadata(metadata, metadata_count);
   for (size_t i = 0; i < file_count; ++i)
     extras.files.push_back(path_of(files[i], cairn::cat("files[", i, "]")));
   return extras;
@@ -95,14 +102,56 @@ std::vector<io::NameRow> read_names(const cairn_name_t* names, size_t count, boo
   return rows;
 }
 
-// By name; nothing: as it is.
-std::optional<cairn::DType> dtype_of(const char* name, std::string_view what) {
+std::vector<io::LayoutRow> read_layouts(const cairn_layout_t* layouts, size_t count) {
+  array_not_null(layouts, count, "options.layouts");
+  std::vector<io::LayoutRow> rows;
+  for (size_t i = 0; i < count; ++i) {
+    require(layouts[i].ours != nullptr, Code::kInvalidArgument, "options.layouts[", i, "]: ours is NULL");
+    rows.push_back({layouts[i].ours, layouts[i].groups, layouts[i].ways, layouts[i].unit, layouts[i].offset});
+  }
+  return rows;
+}
+
+// Whether a container is GGUF, whose metadata are given then and only then.
+bool is_gguf(const char* container, const char* metadata, size_t layouts) {
+  const std::string_view name = container == nullptr ? "safetensors" : container;
+  require(name == "safetensors" || name == "gguf", Code::kInvalidArgument, "options.container is '", name,
+          "'; wanted: safetensors or gguf");
+  const bool gguf = name == "gguf";
+  require(gguf == (metadata != nullptr) && (gguf || layouts == 0), Code::kInvalidArgument,
+          "options.gguf_metadata and options.layouts go with the container gguf",
+          gguf ? ", which needs metadata" : "");
+  return gguf;
+}
+
+// By name; nothing: as it is. blocks: those of GGUF's block types, too.
+std::optional<cairn::DType> dtype_of(const char* name, std::string_view what, bool blocks = false) {
   if (name == nullptr) return std::nullopt;
   const auto found =
       std::ranges::find_if(cairn::kDTypes, [&](cairn::DType t) { return cairn::dtype_name(t) == name; });
-  require(found != std::end(cairn::kDTypes) && cairn::is_float(*found), Code::kInvalidArgument, what, " is '",
-          name, "'; weights are written as f32, bf16, f16 or f64");
+  const bool known = found != std::end(cairn::kDTypes) &&
+                     (cairn::is_float(*found) || (blocks && io::gguf_block(*found) != nullptr));
+  require(known, Code::kInvalidArgument, what, " is '", name,
+          "'; weights are written as f32, bf16, f16 or f64", blocks ? ", q8_0 or q4_0" : "");
   return *found;
+}
+
+std::vector<io::MergeRow> read_merges(const cairn_merge_t* merges, size_t count) {
+  array_not_null(merges, count, "options.merges");
+  std::vector<io::MergeRow> rows;
+  for (size_t i = 0; i < count; ++i) {
+    const cairn_merge_t& from = merges[i];
+    const std::string what = cairn::cat("options.merges[", i, "]");
+    require(from.weight != nullptr && (from.a != nullptr) == (from.b != nullptr), Code::kInvalidArgument,
+            what, ": weight is NULL, or one of a and b is");
+    flag(from.kind, what + ".kind");
+    reserved_zero(from.reserved, what);
+    const auto text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+    rows.push_back({from.weight, text(from.a), text(from.b), text(from.magnitude), from.scale,
+                    from.kind == CAIRN_MERGE_TABLE, std::nullopt});
+    if (from.format != nullptr) rows.back().format = cairn::dtype_from_name(from.format);
+  }
+  return rows;
 }
 
 // Looked up before anything is loaded, so that a failing call leaves the session as it was.
@@ -110,6 +159,8 @@ void check_parameters(const cairn::graph::Graph& graph, const io::Checkpoint& ch
                       std::string_view directory) {
   std::set<std::string_view> there;
   for (const io::Checkpoint::TensorInfo& tensor : checkpoint.tensors()) there.insert(tensor.name);
+  if (checkpoint.base() != nullptr)
+    for (const auto& part : checkpoint.base()->parts) there.insert(part.name);
   for (const cairn::graph::Value& value : graph.values())
     require(value.kind != cairn::graph::ValueKind::kParameter || there.contains(value.name), Code::kNotFound,
             "the checkpoint '", directory, "' has no parameter '", value.name, "'");
@@ -124,6 +175,20 @@ cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* director
     not_null(stepper, "stepper");
     const std::filesystem::path path = path_of(directory, "directory");
     io::save(*stepper->stepper, path, read_extras(metadata, metadata_count, files, file_count));
+  });
+}
+
+cairn_status_t cairn_stepper_save_as(cairn_stepper_t* stepper, const char* directory,
+                                     const cairn_save_options_t* options, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    const std::filesystem::path path = path_of(directory, "directory");
+    const auto given = read_struct(options, "options");
+    flag(given.without_frozen, "options.without_frozen");
+    reserved_zero(given.reserved, "options");
+    io::Extras extras = read_extras(given.metadata, given.metadata_count, given.files, given.file_count);
+    extras.without_frozen = given.without_frozen != 0;
+    io::save(*stepper->stepper, path, extras);
   });
 }
 
@@ -206,7 +271,7 @@ cairn_status_t cairn_session_export(cairn_session_t* session, const char* path, 
   return guard(error, [&] {
     not_null(session, "session");
     const std::filesystem::path to = target_of(path, "path");
-    io::export_safetensors(*session->session, read_names(names, name_count, false), to);
+    io::export_safetensors(*session->session, read_names(names, name_count, true), to);
   });
 }
 
@@ -218,16 +283,31 @@ cairn_status_t cairn_session_export_as(cairn_session_t* session, const char* pat
     const std::filesystem::path to = target_of(path, "path");
     const auto given = read_struct(options, "options");
     flag(given.directory, "options.directory");
+    flag(given.dequantise, "options.dequantise");
     reserved_zero(given.reserved, "options");
+    reserved_zero(given.reserved2, "options");
+    require(given.file_name == nullptr ||
+                (given.directory != 0 && given.shard_bytes == 0 &&
+                 std::string_view(given.file_name).find('/') == std::string::npos && given.file_name[0] != 0),
+            Code::kInvalidArgument,
+            "options.file_name is the name of the one file of a directory, without shard_bytes");
     array_not_null(given.files, given.file_count, "options.files");
-    io::ExportOptions as{.dtype = dtype_of(given.dtype, "options.dtype"),
+    const bool gguf = is_gguf(given.container, given.gguf_metadata, given.layout_count);
+    io::ExportOptions as{.dtype = dtype_of(given.dtype, "options.dtype", gguf),
                          .frozen_dtype = dtype_of(given.frozen_dtype, "options.frozen_dtype"),
                          .directory = given.directory != 0,
                          .shard_bytes = given.shard_bytes,
-                         .files = {}};
+                         .files = {},
+                         .file_name = given.file_name != nullptr ? given.file_name : "",
+                         .metadata = read_metadata(given.metadata, given.metadata_count),
+                         .merges = read_merges(given.merges, given.merge_count),
+                         .dequantise = given.dequantise != 0,
+                         .difference = given.out_difference,
+                         .layouts = read_layouts(given.layouts, given.layout_count),
+                         .gguf = gguf ? given.gguf_metadata : ""};
     for (size_t i = 0; i < given.file_count; ++i)
       as.files.push_back(path_of(given.files[i], cairn::cat("options.files[", i, "]")));
-    io::export_safetensors(*session->session, read_names(names, name_count, false), to, as);
+    io::export_safetensors(*session->session, read_names(names, name_count, true), to, as);
   });
 }
 
@@ -237,6 +317,18 @@ cairn_status_t cairn_session_import(cairn_session_t* session, const char* path, 
     not_null(session, "session");
     const std::filesystem::path from = path_of(path, "path");
     io::import_safetensors(*session->session, read_names(names, name_count, true), from);
+  });
+}
+
+cairn_status_t cairn_session_import_as(cairn_session_t* session, const char* path, const cairn_name_t* names,
+                                       size_t name_count, const cairn_import_options_t* options,
+                                       cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    const std::filesystem::path from = path_of(path, "path");
+    const auto given = read_struct(options, "options");
+    io::import_safetensors(*session->session, read_names(names, name_count, true), from,
+                           read_layouts(given.layouts, given.layout_count));
   });
 }
 

@@ -73,6 +73,15 @@ cairn_status_t cairn_generator_begin(cairn_generator_t* generator, uint32_t samp
   });
 }
 
+cairn_status_t cairn_generator_extend(cairn_generator_t* generator, uint32_t sample, const int32_t* text,
+                                      size_t count, const cairn_sampling_t* sampling, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(generator, "generator");
+    if (count > 0) not_null(text, "text");
+    generator->generator->extend(sample, {text, count}, sampling_of(sampling));
+  });
+}
+
 cairn_status_t cairn_generator_end(cairn_generator_t* generator, uint32_t sample, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(generator, "generator");

@@ -3,6 +3,7 @@
 #include "capi/src/graph.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "capi/src/structs.h"
 
@@ -19,7 +20,8 @@ static_assert(CAIRN_INIT_UNIFORM == static_cast<int>(graph::Init::kUniform));
 static_assert(CAIRN_INIT_TRUNCATED_NORMAL == static_cast<int>(graph::Init::kTruncatedNormal));
 static_assert(CAIRN_RESIDENT_STATISTIC == static_cast<int>(graph::ValueKind::kStatistic));
 static_assert(CAIRN_RESIDENT_CACHE == static_cast<int>(graph::kLastValueKind));
-static_assert(CAIRN_INIT_ORTHOGONAL == static_cast<int>(graph::kLastInit));
+static_assert(CAIRN_INIT_ORTHOGONAL == static_cast<int>(graph::kLastGivenInit));
+static_assert(CAIRN_ADAPTER_PISSA == static_cast<int>(graph::kLastAdapterKind));
 static_assert(CAIRN_REGION_OFFLOAD == static_cast<int>(cairn::Policy::kOffload));
 
 namespace cairn::capi {
@@ -110,6 +112,36 @@ graph::ParameterOptions read_parameter(const cairn_parameter_options_t* given) {
           .init_scale = o.init_scale};
 }
 
+// The words of "a,b,c" that are not empty.
+std::vector<std::string> words(const char* text) {
+  std::vector<std::string> list;
+  const std::string_view all(text == nullptr ? "" : text);
+  for (size_t begin = 0; begin < all.size();) {
+    const size_t end = std::min(all.find(',', begin), all.size());
+    if (end > begin) list.emplace_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return list;
+}
+
+// Of "PATTERN=NUMBER,...". A pattern may have a '='.
+template <class Number>
+std::vector<std::pair<std::string, Number>> numbers(const char* text, std::string_view what) {
+  std::vector<std::pair<std::string, Number>> list;
+  for (const std::string& word : words(text)) {
+    const size_t at = word.rfind('=');
+    char* end = nullptr;
+    const double number = at == std::string::npos ? 0 : std::strtod(word.c_str() + at + 1, &end);
+    const bool fits = end != nullptr && end != word.c_str() + at + 1 && *end == '\0' && at > 0 &&
+                      number > 0 && number < 1e9 &&
+                      static_cast<double>(static_cast<Number>(number)) == number;
+    require(fits, Code::kInvalidArgument, "rule.", what, " has '", word, "'; wanted: PATTERN=",
+            std::is_integral_v<Number> ? "RANK, a whole number of at least 1" : "ALPHA, a number above 0");
+    list.emplace_back(word.substr(0, at), static_cast<Number>(number));
+  }
+  return list;
+}
+
 }  // namespace
 
 cairn_status_t cairn_graph_create(cairn_instance_t* instance, cairn_graph_t** out_graph,
@@ -173,6 +205,23 @@ cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_
     for (size_t i = 0; i < input_count; ++i) in[i] = value_id(g, inputs[i], cairn::cat(op, ": input ", i));
     const std::vector<graph::ValueId> out = g.op(op, std::move(in), read_attrs(op, attrs, attr_count));
     for (size_t i = 0; i < out_count; ++i) out_values[i] = i < out.size() ? handle_id(out[i]) : 0;
+  });
+}
+
+cairn_status_t cairn_graph_adapt(cairn_graph_t* graph, const cairn_adapter_t* rule, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(graph, "graph");
+    const cairn_adapter_t r = read_struct(rule, "rule");
+    in_enum(r.kind, CAIRN_ADAPTER_PISSA, "rule.kind");
+    graph->open().adapt({.kind = static_cast<graph::AdapterKind>(r.kind),
+                         .rank = r.rank,
+                         .alpha = r.alpha,
+                         .dropout = r.dropout,
+                         .targets = words(r.targets),
+                         .except = words(r.except),
+                         .saved = words(r.saved),
+                         .ranks = numbers<int64_t>(r.ranks, "ranks"),
+                         .alphas = numbers<double>(r.alphas, "alphas")});
   });
 }
 
@@ -278,6 +327,7 @@ cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t 
     cairn::capi::describe(v.desc, &info);
     info.kind = static_cast<uint32_t>(v.kind);
     info.region = static_cast<cairn_region_t>(v.region + 1);
+    info.frozen = v.parameter.frozen;
     out.write(info);
   });
 }

@@ -5,6 +5,7 @@
 #include "capi/src/instance.h"
 #include "capi/src/plan.h"
 #include "capi/src/structs.h"
+#include "runtime/exec/adapter_start.h"
 #include "runtime/exec/measure.h"
 
 using namespace cairn::capi;
@@ -102,7 +103,10 @@ cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, c
         role == graph::Role::kInput && rules != session->vocabularies.end())
       cairn::graph::check_vocabulary(joint.forward->values()[rules->first], rules->second, data);
     s.write_declared(value, data);
-    if (role == graph::Role::kParameter) s.parameters_changed();
+    if (role == graph::Role::kParameter) {
+      cairn::engine::AdapterStarts::written(s, value);
+      s.parameters_changed();
+    }
   });
 }
 
@@ -135,6 +139,7 @@ cairn_status_t cairn_session_value_info(const cairn_session_t* session, const ch
     info.kind = static_cast<uint32_t>(declared ? joint.forward->values()[found.source].kind
                                                : graph::ValueKind::kActivation);
     info.region = static_cast<cairn_region_t>(found.region + 1);
+    info.frozen = session->session->is_frozen(value);
     out.write(info);
   });
 }
@@ -217,5 +222,13 @@ cairn_status_t cairn_session_digest(cairn_session_t* session, char out_hex[33], 
     const std::string hex = cairn::step::parameter_digest(*session->session);
     require(hex.size() == 32, Code::kInternal, "a digest of ", hex.size(), " digits");
     std::memcpy(out_hex, hex.c_str(), 33);
+  });
+}
+
+cairn_status_t cairn_session_base_digest(cairn_session_t* session, char out_hex[33], cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    not_null(out_hex, "out_hex");
+    std::memcpy(out_hex, session->session->base_digest().hex().c_str(), 33);
   });
 }

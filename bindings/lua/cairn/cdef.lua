@@ -142,6 +142,21 @@ enum { CAIRN_RESIDENT_STATISTIC = 3, CAIRN_RESIDENT_CACHE = 4 };
  cairn_status_t cairn_graph_resident(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
  uint32_t kind, double fill, cairn_value_t* out_value,
  cairn_error_t* error);
+enum { CAIRN_ADAPTER_LORA = 0, CAIRN_ADAPTER_RSLORA = 1, CAIRN_ADAPTER_DORA = 2, CAIRN_ADAPTER_PISSA = 3 };
+typedef struct cairn_adapter {
+ size_t struct_size;
+ double alpha;
+ double dropout;
+ const char* targets;
+ const char* except;
+ const char* saved;
+ const char* ranks;
+ const char* alphas;
+ uint32_t rank;
+ uint32_t kind;
+} cairn_adapter_t;
+ cairn_status_t cairn_graph_adapt(cairn_graph_t* graph, const cairn_adapter_t* rule,
+ cairn_error_t* error);
  cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_value_t* inputs,
  size_t input_count, const cairn_attr_t* attrs, size_t attr_count,
  cairn_value_t* out_values, size_t out_count,
@@ -216,6 +231,8 @@ typedef struct cairn_value_info {
  uint32_t kind;
  cairn_region_t region;
  uint64_t bytes;
+ uint32_t frozen;
+ uint32_t reserved;
 } cairn_value_info_t;
  size_t cairn_graph_value_count(const cairn_graph_t* graph);
  cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t value,
@@ -256,6 +273,8 @@ typedef struct cairn_format_info {
  uint32_t block;
  uint32_t scale_bytes;
  uint32_t trains;
+ uint32_t row;
+ uint32_t reserved;
 } cairn_format_info_t;
  cairn_status_t cairn_format_describe(size_t index, cairn_format_info_t* out_info,
  cairn_error_t* error);
@@ -460,6 +479,8 @@ typedef struct cairn_tier_usage {
  cairn_tier_usage_t* out_usage, cairn_error_t* error);
  cairn_status_t cairn_session_digest(cairn_session_t* session, char out_hex[33],
  cairn_error_t* error);
+ cairn_status_t cairn_session_base_digest(cairn_session_t* session, char out_hex[33],
+ cairn_error_t* error);
 enum { CAIRN_SCHEDULE_CONSTANT = 0, CAIRN_SCHEDULE_COSINE = 1, CAIRN_SCHEDULE_LINEAR = 2 };
 typedef struct cairn_schedule_info {
  size_t struct_size;
@@ -578,6 +599,18 @@ typedef struct cairn_metadata {
  const cairn_metadata_t* metadata, size_t metadata_count,
  const char* const* files, size_t file_count,
  cairn_error_t* error);
+typedef struct cairn_save_options {
+ size_t struct_size;
+ const cairn_metadata_t* metadata;
+ size_t metadata_count;
+ const char* const* files;
+ size_t file_count;
+ uint32_t without_frozen;
+ uint32_t reserved;
+} cairn_save_options_t;
+ cairn_status_t cairn_stepper_save_as(cairn_stepper_t* stepper, const char* directory,
+ const cairn_save_options_t* options,
+ cairn_error_t* error);
 typedef struct cairn_checkpoint cairn_checkpoint_t;
  cairn_status_t cairn_checkpoint_open(cairn_instance_t* instance, const char* directory,
  cairn_checkpoint_t** out_checkpoint, cairn_error_t* error);
@@ -606,6 +639,27 @@ typedef struct cairn_name {
  cairn_status_t cairn_session_import(cairn_session_t* session, const char* path,
  const cairn_name_t* names, size_t name_count,
  cairn_error_t* error);
+enum { CAIRN_MERGE_MATRIX = 0, CAIRN_MERGE_TABLE = 1 };
+typedef struct cairn_merge {
+ const char *weight, *a, *b, *magnitude, *format;
+ double scale;
+ uint32_t kind;
+ uint32_t reserved;
+} cairn_merge_t;
+typedef struct cairn_layout {
+ const char* ours;
+ uint32_t groups, ways, unit;
+ float offset;
+} cairn_layout_t;
+typedef struct cairn_import_options {
+ size_t struct_size;
+ const cairn_layout_t* layouts;
+ size_t layout_count;
+} cairn_import_options_t;
+ cairn_status_t cairn_session_import_as(cairn_session_t* session, const char* path,
+ const cairn_name_t* names, size_t name_count,
+ const cairn_import_options_t* options,
+ cairn_error_t* error);
 typedef struct cairn_export_options {
  size_t struct_size;
  const char* dtype;
@@ -615,6 +669,18 @@ typedef struct cairn_export_options {
  uint64_t shard_bytes;
  const char* const* files;
  size_t file_count;
+ const char* file_name;
+ const cairn_metadata_t* metadata;
+ size_t metadata_count;
+ const cairn_merge_t* merges;
+ size_t merge_count;
+ double* out_difference;
+ uint32_t dequantise;
+ uint32_t reserved2;
+ const char* container;
+ const char* gguf_metadata;
+ const cairn_layout_t* layouts;
+ size_t layout_count;
 } cairn_export_options_t;
  cairn_status_t cairn_session_export_as(cairn_session_t* session, const char* path,
  const cairn_name_t* names, size_t name_count,
@@ -656,6 +722,8 @@ enum { CAIRN_DECODE_SKIP_SPECIAL = 1, CAIRN_DECODE_BYTES = 2 };
  cairn_text_t** out_token, cairn_error_t* error);
  cairn_status_t cairn_tokenizer_find(const cairn_tokenizer_t* tokenizer, const char* token,
  size_t size, int32_t* out_id, cairn_error_t* error);
+ cairn_status_t cairn_tokenizer_save(const cairn_tokenizer_t* tokenizer, const char* path,
+ cairn_error_t* error);
  cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
  const char* token_path, cairn_error_t* error);
 typedef struct cairn_dataset cairn_dataset_t;
@@ -677,6 +745,13 @@ typedef struct cairn_dataset_info_t {
  cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed,
  uint64_t index, uint32_t batch, int32_t* inputs,
  int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
+typedef struct cairn_template cairn_template_t;
+ cairn_status_t cairn_template_create(const char* source, size_t size, const char* name,
+ cairn_template_t** out_template, cairn_error_t* error);
+ void cairn_template_retain(cairn_template_t* chat_template);
+ void cairn_template_release(cairn_template_t* chat_template);
+ cairn_status_t cairn_template_render(const cairn_template_t* chat_template, const char* values,
+ size_t size, cairn_text_t** out_text, cairn_error_t* error);
 typedef struct cairn_generator cairn_generator_t;
 typedef struct cairn_sampling {
  size_t struct_size;
@@ -700,6 +775,9 @@ typedef struct cairn_sampling {
  cairn_status_t cairn_generator_begin(cairn_generator_t* generator, uint32_t sample,
  const int32_t* prompt, size_t count,
  const cairn_sampling_t* sampling, cairn_error_t* error);
+ cairn_status_t cairn_generator_extend(cairn_generator_t* generator, uint32_t sample,
+ const int32_t* text, size_t count,
+ const cairn_sampling_t* sampling, cairn_error_t* error);
  cairn_status_t cairn_generator_end(cairn_generator_t* generator, uint32_t sample,
  cairn_error_t* error);
  cairn_status_t cairn_generator_next(cairn_generator_t* generator, int32_t* out_tokens,
@@ -717,4 +795,52 @@ typedef struct cairn_generator_info_t {
 } cairn_generator_info_t;
  cairn_status_t cairn_generator_info(const cairn_generator_t* generator,
  cairn_generator_info_t* out_info, cairn_error_t* error);
+typedef struct cairn_model cairn_model_t;
+typedef struct cairn_model_options {
+ size_t struct_size;
+ const char* const* settings;
+ size_t setting_count;
+ const char* device;
+ const char* amp;
+ const char* format;
+ uint64_t budget_bytes;
+ uint64_t seed;
+ uint64_t steps;
+ uint32_t threads;
+ uint32_t accumulate;
+ uint32_t context;
+ uint32_t reserved;
+} cairn_model_options_t;
+ cairn_status_t cairn_model_open(cairn_instance_t* instance, const char* path,
+ const cairn_model_options_t* options, cairn_model_t** out_model,
+ cairn_error_t* error);
+ void cairn_model_retain(cairn_model_t* model);
+ void cairn_model_release(cairn_model_t* model);
+typedef struct cairn_model_info {
+ size_t struct_size;
+ uint64_t parameters, trainable_parameters;
+ uint64_t planned_bytes[3];
+ uint64_t seq, batch, vocabulary;
+} cairn_model_info_t;
+ cairn_status_t cairn_model_describe(cairn_model_t* model, cairn_model_info_t* out_info,
+ cairn_error_t* error);
+ cairn_status_t cairn_model_add(cairn_model_t* model, const char* prompt, const char* answer,
+ cairn_error_t* error);
+ cairn_status_t cairn_model_add_row(cairn_model_t* model, const char* json, cairn_error_t* error);
+typedef struct cairn_model_report {
+ size_t struct_size;
+ double loss;
+ double seconds;
+ uint64_t step;
+ uint64_t tokens;
+} cairn_model_report_t;
+ cairn_status_t cairn_model_train(cairn_model_t* model, uint64_t steps,
+ cairn_model_report_t* out_report, cairn_error_t* error);
+ cairn_status_t cairn_model_generate(cairn_model_t* model, const char* prompt, uint32_t tokens,
+ const cairn_sampling_t* sampling, cairn_text_t** out_text,
+ cairn_error_t* error);
+ cairn_status_t cairn_model_save(cairn_model_t* model, const char* directory,
+ cairn_error_t* error);
+ cairn_status_t cairn_model_export(cairn_model_t* model, const char* path, const char* form,
+ cairn_error_t* error);
 ]]

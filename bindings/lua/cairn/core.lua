@@ -231,7 +231,19 @@ function core.value_info(fill)
   local shape = {}
   for i = 1, info.rank do shape[i] = tonumber(info.dims[i - 1]) end
   return { name = ffi.string(info.name), shape = shape, dtype = core.DTYPE_NAMES[info.dtype],
-           kind = KINDS[info.kind], bytes = tonumber(info.bytes) }
+           kind = KINDS[info.kind], bytes = tonumber(info.bytes), frozen = info.frozen ~= 0 }
+end
+
+-- A table of strings as the C array, in the order of its keys, and how many there are. The strings must stay alive.
+function core.metadata(words)
+  local keys = {}
+  for key in pairs(words or {}) do keys[#keys + 1] = key end
+  table.sort(keys)
+  local rows = ffi.new("cairn_metadata_t[?]", math.max(#keys, 1))
+  for i, key in ipairs(keys) do
+    rows[i - 1].key, rows[i - 1].value = key, core.expect_type(words[key], "string", "metadata " .. key)
+  end
+  return rows, #keys
 end
 
 return core

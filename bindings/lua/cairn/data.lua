@@ -101,6 +101,9 @@ function Tokenizer:find(token)
   return out[0]
 end
 
+-- Writes the file that opens the tokenizer again; of a GGUF file the tokenizer.json that says the same.
+function Tokenizer:save(path) return core.done(C.cairn_tokenizer_save(self:raw(), path, core.raw_error)) end
+
 -- Writes the token file of a text file.
 function Tokenizer:write(text_path, token_path)
   return core.done(C.cairn_tokenizer_write(self:raw(), text_path, token_path, core.raw_error))

@@ -5,7 +5,7 @@ local C = core.C
 
 local formats = {}
 
--- The formats: an array of {name, bits, block, scale_bytes, computed_as, read, trains}.
+-- The formats: an array of {name, bits, block, row, scale_bytes, computed_as, read, trains}.
 function formats.list()
   local list = {}
   while true do
@@ -13,7 +13,7 @@ function formats.list()
     if not core.more(C.cairn_format_describe(#list, info, core.raw_error)) then return list end
     list[#list + 1] = { name = ffi.string(info.name), computed_as = ffi.string(info.computed_as),
                         read = ffi.string(info.read), bits = info.bits, block = info.block,
-                        scale_bytes = info.scale_bytes, trains = info.trains ~= 0 }
+                        scale_bytes = info.scale_bytes, row = info.row, trains = info.trains ~= 0 }
   end
 end
 

@@ -53,6 +53,13 @@ function Generator:begin(sample, prompt, sampling)
   return core.done(C.cairn_generator_begin(self:raw(), sample, array, #prompt, struct, core.raw_error))
 end
 
+-- The same for a text that begins as what the sample has: what both begin with is not read again.
+function Generator:extend(sample, text, sampling)
+  local struct = sampling_of(sampling)
+  local array = ffi.new("int32_t[?]", math.max(#text, 1), text)
+  return core.done(C.cairn_generator_extend(self:raw(), sample, array, #text, struct, core.raw_error))
+end
+
 function Generator:finish(sample) return core.done(C.cairn_generator_end(self:raw(), sample, core.raw_error)) end
 
 -- The next token of each sample, as an array from 1 (the sample's number + 1); -1: it did not begin. Or nil, err.
@@ -87,4 +94,4 @@ function Generator:info()
            prefill_seconds = info.prefill_seconds, decode_seconds = info.decode_seconds }
 end
 
-return { Generator = Generator, draw = draw }
+return { Generator = Generator, draw = draw, sampling_of = sampling_of }

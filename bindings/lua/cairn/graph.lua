@@ -104,6 +104,20 @@ function Graph:parameter(name, dims, options)
   return value_of(self, out[0])
 end
 
+local ADAPTER = {
+  kind = core.word("kind", (core.enum("CAIRN_ADAPTER_", "lora rslora dora pissa"))), rank = "rank", alpha = "alpha",
+  dropout = "dropout", targets = "targets", except = "except", saved = "saved", ranks = "ranks", alphas = "alphas",
+}
+-- From here on ops whose weights the rule names get an adapter; freezing freezes all other parameters. rule: kind
+-- ("lora", "rslora", "dora", "pissa"), rank, alpha, dropout, and texts of patterns with commas between them: targets,
+-- except, saved, ranks and alphas ("PATTERN=8,...").
+function Graph:adapt(rule)
+  core.expect_type(rule, "table", "rule")
+  local given = { rank = 8 }
+  for key, value in pairs(rule) do given[key] = value end
+  build(C.cairn_graph_adapt(self:raw(), core.options("cairn_adapter_t", given, ADAPTER), core.raw_error), 2)
+end
+
 local function resident(self, kind, name, dims, options)
   local tensor = describe(name, dims, options and options.dtype, 3)
   local out = ffi.new("cairn_value_t[1]")
@@ -260,7 +274,8 @@ function Graph:freeze(options)
   return self
 end
 
--- {name, shape, dtype, kind, bytes} of a value, an id or a name; nil if there is none.
+-- {name, shape, dtype, kind, bytes, frozen (a parameter that is not trained)} of a value, an id or a name; nil if there
+-- is none.
 function Graph:info(which)
   local id = core.is(Value, which) and which.id or which
   if type(id) == "string" then id = C.cairn_graph_find(self:raw(), id) end

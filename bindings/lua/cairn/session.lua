@@ -133,36 +133,70 @@ function Session:digest()
   return ffi.string(hex)
 end
 
+-- The same over the frozen parameters alone.
+function Session:base_digest()
+  local hex = ffi.new("char[33]")
+  local status = C.cairn_session_base_digest(self:raw(), hex, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return ffi.string(hex)
+end
+
 -- Rows {ours, theirs, transposed, stacked} (named or by position) as the C array, with what must stay alive. stacked: a
--- row for each element of the first dimension of ours, in their order.
+-- row for each element of the first dimension of ours, in their order. Rows of a GGUF file may say how it has the
+-- values otherwise: interleaved = heads (the halves of each head's rows take turns there) or groups, ways, unit as
+-- cairn_layout_t has them, and offset (what is added there).
 local function name_rows(rows)
   local array = ffi.new("cairn_name_t[?]", math.max(#(rows or {}), 1))
+  local layouts = {}
   for i, row in ipairs(rows or {}) do
     array[i - 1].ours, array[i - 1].theirs = row.ours or row[1], row.theirs or row[2]
     array[i - 1].transposed = (row.transposed or row[3]) and 1 or 0
     array[i - 1].stacked = (row.stacked or row[4]) and 1 or 0
+    if row.interleaved or row.ways or row.offset then layouts[#layouts + 1] = row end
   end
-  return array, #(rows or {})
+  local laid = ffi.new("cairn_layout_t[?]", math.max(#layouts, 1))
+  for i, row in ipairs(layouts) do
+    laid[i - 1] = { row.ours or row[1], row.interleaved or row.groups or 1, row.interleaved and 2 or row.ways or 1,
+                    row.unit or 1, row.offset or 0 }
+  end
+  return array, #(rows or {}), laid, #layouts
 end
 
--- All parameters to and from a safetensors file, under other names. An import also takes the directory of a model; an
--- export makes one with `directory` among its options: {dtype, frozen_dtype (both "f32", "bf16" or "f16"), directory,
--- shard_bytes, files (paths of what is copied into it)}.
+-- All parameters to and from a safetensors file, under other names. An import also takes the directory of a model or a
+-- GGUF file; an export makes one with `directory` among its options: {dtype, frozen_dtype (both "f32", "bf16" or
+-- "f16"), directory, shard_bytes, files (paths of what is copied into it), file_name, metadata (a table of strings),
+-- merges (rows {weight, a, b, magnitude, scale, table, format}: see cairn_merge_t), dequantise}, and a GGUF file with
+-- `gguf`, its metadata as a text of JSON (then dtype may be "q8_0" ..., too). Returns true, or {largest, mean} of
+-- merges.
 function Session:export(path, rows, options)
-  local array, count = name_rows(rows)
+  local array, count, laid, layouts = name_rows(rows)
   if not options then return core.done(C.cairn_session_export(self:raw(), path, array, count, core.raw_error)) end
   local files = options.files or {}
   local paths = ffi.new("const char*[?]", math.max(#files, 1), files)
   local given = ffi.new("cairn_export_options_t", {
     struct_size = ffi.sizeof("cairn_export_options_t"), dtype = options.dtype, frozen_dtype = options.frozen_dtype,
     directory = options.directory and 1 or 0, shard_bytes = options.shard_bytes or 0, files = paths,
-    file_count = #files })
-  return core.done(C.cairn_session_export_as(self:raw(), path, array, count, given, core.raw_error))
+    file_count = #files, file_name = options.file_name, dequantise = options.dequantise and 1 or 0,
+    container = options.gguf and "gguf" or nil, gguf_metadata = options.gguf, layouts = laid, layout_count = layouts })
+  given.metadata, given.metadata_count = core.metadata(options.metadata)
+  local rows_of, anchors = options.merges or {}, { given.metadata }
+  local merges, difference = ffi.new("cairn_merge_t[?]", math.max(#rows_of, 1)), ffi.new("double[2]")
+  for i, row in ipairs(rows_of) do
+    local to = merges[i - 1]
+    to.weight, to.a, to.b, to.magnitude, to.format = row.weight, row.a, row.b, row.magnitude, row.format
+    to.scale, to.kind = row.scale or 1, row.table and C.CAIRN_MERGE_TABLE or C.CAIRN_MERGE_MATRIX
+  end
+  given.merges, given.merge_count, given.out_difference = merges, #rows_of, difference
+  local status = C.cairn_session_export_as(self:raw(), path, array, count, given, core.raw_error)
+  core.alive(anchors)
+  if status ~= 0 or not options.merges then return core.done(status) end
+  return { largest = difference[0], mean = difference[1] }
 end
--- A row without theirs: the file is not asked for this parameter, which keeps its value.
+-- A row without theirs: the file is not asked for this parameter, which keeps its value, and is not written.
 function Session:import(path, rows)
-  local array, count = name_rows(rows)
-  return core.done(C.cairn_session_import(self:raw(), path, array, count, core.raw_error))
+  local array, count, laid, layouts = name_rows(rows)
+  local given = ffi.new("cairn_import_options_t", { ffi.sizeof("cairn_import_options_t"), laid, layouts })
+  return core.done(C.cairn_session_import_as(self:raw(), path, array, count, given, core.raw_error))
 end
 
 return { Session = Session }

@@ -121,19 +121,17 @@ function Stepper:get(name, group)
   return tonumber(out[0])
 end
 
--- Saves into a new directory, durably. metadata: a table of strings; files: paths of files to copy in.
-function Stepper:save(directory, metadata, files)
+-- Saves into a new directory, durably. metadata: a table of strings; files: paths of files to copy in; options
+-- {without_frozen (frozen parameters are not stored: who restores has them in the session)}.
+function Stepper:save(directory, metadata, files, options)
   core.expect_type(directory, "string", "directory")
-  local keys = {}
-  for key in pairs(metadata or {}) do keys[#keys + 1] = key end
-  table.sort(keys)
-  local rows = ffi.new("cairn_metadata_t[?]", math.max(#keys, 1))
-  for i, key in ipairs(keys) do
-    rows[i - 1].key, rows[i - 1].value = key, core.expect_type(metadata[key], "string", "metadata " .. key)
-  end
+  local rows, count = core.metadata(metadata)
   local list = ffi.new("const char*[?]", math.max(#(files or {}), 1))
   for i, path in ipairs(files or {}) do list[i - 1] = path end
-  return core.done(C.cairn_stepper_save(self:raw(), directory, rows, #keys, list, #(files or {}), core.raw_error))
+  local given = ffi.new("cairn_save_options_t", { struct_size = ffi.sizeof("cairn_save_options_t"), metadata = rows,
+    metadata_count = count, files = list, file_count = #(files or {}),
+    without_frozen = options and options.without_frozen and 1 or 0 })
+  return core.done(C.cairn_stepper_save_as(self:raw(), directory, given, core.raw_error))
 end
 
 -- Puts the stepper exactly where the saved one was.

@@ -277,6 +277,35 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_resident(cairn_graph_t* gra
                                                               uint32_t kind, double fill, cairn_value_t* out_value,
                                                               cairn_error_t* error);
 
+/* Adapters: small matrices that learn in place of frozen weights. RSLORA: scaled by alpha / sqrt(rank), not alpha / rank. DORA: the
+ * rows of the adapted weight have learnt norms. PISSA: begins with the weight's largest singular values, which the weight then
+ * has no more. */
+enum { CAIRN_ADAPTER_LORA = 0, CAIRN_ADAPTER_RSLORA = 1, CAIRN_ADAPTER_DORA = 2, CAIRN_ADAPTER_PISSA = 3 };
+/* Patterns name modules: the weights' names without ".weight". * stands for any text, ? for one character, and what a name ends with
+ * after a dot will do; a comma is between patterns. NULL is "". */
+typedef struct cairn_adapter {
+  size_t struct_size;
+  double alpha;        /* 0: rank */
+  double dropout;      /* of the adapter's input, [0, 1): 0 where nothing is trained */
+  const char* targets; /* "": every linear and grouped_linear; tables only by name, nothing inside of a loss */
+  const char* except;  /* patterns of what gets none */
+  const char* saved;   /* patterns of modules, or of what they are in, that train as they are */
+  const char* ranks;   /* "PATTERN=8,...": ranks of some; the last that matches counts */
+  const char* alphas;  /* "PATTERN=16,..." */
+  uint32_t rank;       /* at least 1 */
+  uint32_t kind;       /* CAIRN_ADAPTER_* */
+} cairn_adapter_t;
+#define CAIRN_ADAPTER_INIT {sizeof(cairn_adapter_t), 0.0, 0.0, NULL, NULL, NULL, NULL, NULL, 8, 0}
+/* From here on ops whose weights the rule names get an adapter, and cairn_graph_freeze freezes every parameter but those of
+ * adapters and those of modules that are saved. New parameters of module M: "M.lora_A.weight" [rank, in],
+ * "M.lora_B.weight" [out, rank], with "M.lora_magnitude_vector" [out] for DORA; of a table "M.lora_embedding_A" [rows, rank],
+ * "M.lora_embedding_B" [width, rank]; of experts [E, rank, in] and [E, out, rank]. A rule is for parameters that are used by one op.
+ * cairn_session_initialise and cairn_session_import start what is made of the weights (DORA, PISSA).
+ * errors: INVALID_ARGUMENT (a number out of range; at the op: a module named twice, a weight used twice; at the freezing of a graph
+ * that trains: a pattern that matches nothing), WRONG_STATE (frozen graph). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_adapt(cairn_graph_t* graph, const cairn_adapter_t* rule,
+                                                           cairn_error_t* error);
+
 /* Adds an op by name. inputs: in the order of the op's row; 0 for an optional one left out; trailing ones may be missing.
  * out_values has room for out_count values; missing outputs are 0; fewer than the op makes may be asked for. Shapes,
  * dtypes and attributes are checked now: INVALID_ARGUMENT names op, operand and both shapes, NOT_FOUND an unknown op.
@@ -394,8 +423,10 @@ typedef struct cairn_value_info {
   uint32_t kind;     /* 0 input, 1 parameter, 2 activation, 3 statistic, 4 cache */
   cairn_region_t region;
   uint64_t bytes;
+  uint32_t frozen;   /* 1: a parameter that is not trained */
+  uint32_t reserved; /* 0 */
 } cairn_value_info_t;
-#define CAIRN_VALUE_INFO_INIT {sizeof(cairn_value_info_t), NULL, {0}, 0, 0, 0, 0, 0}
+#define CAIRN_VALUE_INFO_INIT {sizeof(cairn_value_info_t), NULL, {0}, 0, 0, 0, 0, 0, 0, 0}
 /* Values are numbered 1..count in order of creation. errors: NOT_FOUND. threads: const. since: 1.0 */
 CAIRN_API size_t cairn_graph_value_count(const cairn_graph_t* graph);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t value,
@@ -459,9 +490,11 @@ typedef struct cairn_format_info {
   uint32_t block;          /* values that are stored together */
   uint32_t scale_bytes;    /* what a block has besides its values */
   uint32_t trains;         /* 1: a parameter that is trained may be stored so. One that is "dequantised" is for frozen
-                              parameters, whose rows are full blocks */
+                              parameters */
+  uint32_t row;            /* what the length of a parameter's rows must be a multiple of */
+  uint32_t reserved;
 } cairn_format_info_t;
-#define CAIRN_FORMAT_INFO_INIT {sizeof(cairn_format_info_t), NULL, NULL, NULL, 0, 0, 0, 0}
+#define CAIRN_FORMAT_INFO_INIT {sizeof(cairn_format_info_t), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0}
 /* Format number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_format_describe(size_t index, cairn_format_info_t* out_info,
                                                                cairn_error_t* error);
@@ -812,6 +845,10 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_usage(const cairn_session
 /* XXH3-128 over all parameters in graph order, as 32 hex digits and NUL. blocks: until queued work is done. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_digest(cairn_session_t* session, char out_hex[33],
                                                               cairn_error_t* error);
+/* The same over the frozen parameters alone, as they are stored: training never changes it. They are read in pieces, wherever
+ * they live, and again only after the host has written one of them or has its address. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_base_digest(cairn_session_t* session, char out_hex[33],
+                                                                   cairn_error_t* error);
 
 /* 6. Stepper -------------------------------------------------------------------------------------------------------- */
 
@@ -1000,6 +1037,22 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_save(cairn_stepper_t* ste
                                                             const cairn_metadata_t* metadata, size_t metadata_count,
                                                             const char* const* files, size_t file_count,
                                                             cairn_error_t* error);
+typedef struct cairn_save_options {
+  size_t struct_size;
+  const cairn_metadata_t* metadata;
+  size_t metadata_count;
+  const char* const* files;
+  size_t file_count;
+  uint32_t without_frozen; /* 1: frozen parameters are not stored, only their names, types and digests */
+  uint32_t reserved;       /* 0 */
+} cairn_save_options_t;
+#define CAIRN_SAVE_OPTIONS_INIT {sizeof(cairn_save_options_t), NULL, 0, NULL, 0, 0, 0}
+/* As cairn_stepper_save, by options. A checkpoint without its frozen parameters goes with the base that it was trained on:
+ * cairn_stepper_restore and cairn_session_load want that base in the session already (cairn_session_import), and compare
+ * its digests. Saving reads the base once, as cairn_session_base_digest does, and copies nothing of it. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_save_as(cairn_stepper_t* stepper, const char* directory,
+                                                               const cairn_save_options_t* options,
+                                                               cairn_error_t* error);
 
 typedef struct cairn_checkpoint cairn_checkpoint_t;
 /* Opens a checkpoint, or the newest complete one below a directory. errors: NOT_FOUND, CORRUPT_FILE, IO. since: 1.0 */
@@ -1024,11 +1077,13 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_graph(const cairn_chec
                                                                 cairn_graph_t** out_graph, cairn_error_t* error);
 /* Puts a stepper of an equal graph exactly where the saved one was: it continues with the same bits. Graphs are also equal
  * if the first dimensions of all inputs differ by one factor, for micro-batches of another size (then
- * cairn_stepper_configure sets how many a step has). errors: CORRUPT_FILE (a tensor's digest), WRONG_STATE. since: 1.0 */
+ * cairn_stepper_configure sets how many a step has). errors: CORRUPT_FILE (a tensor's digest), WRONG_STATE,
+ * INVALID_ARGUMENT (another graph; of a checkpoint without its frozen parameters: the session's are others). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper,
                                                                const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
-/* Parameters alone, by name, into any session. errors: NOT_FOUND (names the first parameter that is not there),
- * CORRUPT_FILE. since: 1.0 */
+/* Parameters alone, by name, into any session. Those that the checkpoint was saved without must be in the session; they are
+ * compared, but for those that the session stores in fewer bits. errors: NOT_FOUND (names the first parameter that is not
+ * there), CORRUPT_FILE, INVALID_ARGUMENT (a frozen parameter of the session is not the base's). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_load(cairn_session_t* session,
                                                             const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
 
@@ -1041,19 +1096,52 @@ typedef struct cairn_name {
   uint32_t stacked;
 } cairn_name_t;
 /* All parameters to and from safetensors; parameters without a row keep their names. An import reads a file, or the directory
- * of a model: model.safetensors, or model.safetensors.index.json and the files that its weight_map names. It converts F16,
- * BF16 and F64, in pieces: next to the session's own memory it takes a few megabytes, and for a transposed tensor that
- * tensor's bytes. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE (also: the index
+ * of a model: model.safetensors, or model.safetensors.index.json and the files that its weight_map names; or a GGUF file,
+ * which it knows by its first bytes. Tensors whose type is that which the parameter is stored in are copied as they are.
+ * Others are converted, in pieces: next to the session's own memory it takes a few megabytes, and for a transposed tensor
+ * that tensor's bytes. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE (also: the index
  * and its files contradict each other, a tensor is in two files), NOT_FOUND (no such file, or one that the index names);
  * INVALID_ARGUMENT names a tensor that is missing or has another shape, or a row whose `ours` is no parameter, and nothing
- * is written then; UNSUPPORTED names a tensor that a parameter needs and whose type cairn does not have (BOOL, FP8 ...). In
- * an import, a row whose `theirs` is NULL leaves its parameter out of the import: it keeps its value. since: 1.0 */
+ * is written then; UNSUPPORTED names a tensor that a parameter needs and whose type cairn does not have (BOOL, Q2_K ...). A
+ * row whose `theirs` is NULL leaves its parameter out: an import leaves it its value, an export does not write it. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_import(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
+/* What is added to a parameter W while it is written. kind CAIRN_MERGE_MATRIX: W + scale B A, of shapes [..., r, in] and
+ * [..., out, r]; CAIRN_MERGE_TABLE: W + scale A B transposed, of shapes [rows, r] and [width, r]. magnitude, unless NULL: each
+ * row of the sum gets this length (DoRA). a NULL: nothing is added. format, unless NULL: what the run stored W in, where
+ * the session has W in full. Frozen layout. */
+enum { CAIRN_MERGE_MATRIX = 0, CAIRN_MERGE_TABLE = 1 };
+typedef struct cairn_merge {
+  const char *weight, *a, *b, *magnitude, *format;
+  double scale;
+  uint32_t kind;
+  uint32_t reserved; /* 0 */
+} cairn_merge_t;
+/* How a file has the values of a parameter, where it is not as they are. Frozen layout. Its rows (all dimensions but the last)
+ * are `groups` groups of units of `unit` rows, in which `ways` runs of units take turns: unit i of run j is number
+ * i * ways + j there, where the parameter has one run after the other. 1, 1, 1: rows are in their order. `offset` is what the
+ * file's values are above the parameter's. */
+typedef struct cairn_layout {
+  const char* ours;
+  uint32_t groups, ways, unit;
+  float offset;
+} cairn_layout_t;
+typedef struct cairn_import_options {
+  size_t struct_size;
+  const cairn_layout_t* layouts;
+  size_t layout_count;
+} cairn_import_options_t;
+#define CAIRN_IMPORT_OPTIONS_INIT {sizeof(cairn_import_options_t), NULL, 0}
+/* As cairn_session_import, of parameters that a file has in another order. errors: also INVALID_ARGUMENT (rows that are no such
+ * groups, a parameter that is transposed or stacked, too). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_import_as(cairn_session_t* session, const char* path,
+                                                                 const cairn_name_t* names, size_t name_count,
+                                                                 const cairn_import_options_t* options,
+                                                                 cairn_error_t* error);
 typedef struct cairn_export_options {
   size_t struct_size;
   const char* dtype;        /* "f32", "bf16", "f16": what is written; NULL: as each parameter is stored */
@@ -1065,11 +1153,29 @@ typedef struct cairn_export_options {
   uint64_t shard_bytes;     /* of a directory: the most bytes of tensors in one file, but for a larger tensor; 0: no limit */
   const char* const* files; /* of a directory: copied into it under their own names */
   size_t file_count;
+  const char* file_name;    /* of a directory of one file: its name; NULL: model.safetensors */
+  const cairn_metadata_t* metadata; /* of the files that are written, besides format: pt */
+  size_t metadata_count;
+  const cairn_merge_t* merges; /* a row for each parameter that is written with an adapter, or that a format rounded */
+  size_t merge_count;
+  double* out_difference;   /* two numbers, or NULL: the largest and the mean difference between what is written of rows with
+                               a format from W in full, and from what the format makes of W */
+  uint32_t dequantise;      /* 1: of rows with a format, W is what the format makes of it */
+  uint32_t reserved2;       /* 0 */
+  const char* container;    /* NULL or "safetensors"; "gguf": a GGUF file, whose matrices are of `dtype` (also "q8_0", "q4_0"
+                               ...), and whose vectors, norms, routers and positions are f32 */
+  const char* gguf_metadata; /* of a GGUF file, JSON: {"metadata": {KEY: VALUE}, "tensors": {NAME: [numbers]}}. A value is a
+                               text, a bool, a list of texts, or names a type: {"u32": 22}, {"f32": [0.5, 1]}. Tensors there
+                               are f32 vectors besides the parameters */
+  const cairn_layout_t* layouts; /* of a GGUF file */
+  size_t layout_count;
 } cairn_export_options_t;
-#define CAIRN_EXPORT_OPTIONS_INIT {sizeof(cairn_export_options_t), NULL, NULL, 0, 0, 0, NULL, 0}
-/* As cairn_session_export, in another type or as the directory of a model. All or nothing, durable when it returns. A
- * parameter that was imported from 16 bits, and not changed, is written in that type with the bytes it came from. errors:
- * also INVALID_ARGUMENT (the directory holds something; no such type), IO (of the files to copy, too). since: 1.0 */
+#define CAIRN_EXPORT_OPTIONS_INIT \
+  {sizeof(cairn_export_options_t), NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0}
+/* As cairn_session_export, in another type, as the directory of a model or as a GGUF file. All or nothing, durable when it
+ * returns. A parameter that was imported from 16 bits, and not changed, is written in that type with the bytes it came from.
+ * Merging takes the memory of one matrix. errors: also INVALID_ARGUMENT (the directory holds something; no such type), IO (of
+ * the files to copy, too). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export_as(cairn_session_t* session, const char* path,
                                                                  const cairn_name_t* names, size_t name_count,
                                                                  const cairn_export_options_t* options,
@@ -1080,7 +1186,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_save(const cairn_graph_t* g
                                                           cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path,
                                                           cairn_graph_t** out_graph, cairn_error_t* error);
-/* What a file, a checkpoint's directory or a model's is, as a JSON object. errors: IO, NOT_FOUND, CORRUPT_FILE. threads: const. since: 1.0 */
+/* What a file, a checkpoint's directory or a model's is, as a JSON object; of a GGUF file `metadata` has plain values. errors: IO, NOT_FOUND, CORRUPT_FILE. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_inspect(const cairn_instance_t* instance, const char* path,
                                                        cairn_text_t** out_json, cairn_error_t* error);
 
@@ -1090,7 +1196,8 @@ typedef struct cairn_tokenizer cairn_tokenizer_t;
 /* kind "bytes": path NULL. "bpe": loads the sentencepiece model (type bpe or unigram, with byte fallback) at path. Text is
    cut as it is, so that nothing is lost: a normaliser or a space in front that the model asks for is not applied.
    "pretrained": the tokenizer of a published model, whose tokens are those of the libraries that made it; path is the
-   model's directory, or a file: tokenizer.json, tekken.json, a sentencepiece model, or vocab.json next to merges.txt.
+   model's directory, or a file: tokenizer.json, tekken.json, a sentencepiece model, vocab.json next to merges.txt, or a
+   GGUF file. "auto" is another name of it.
    errors: NOT_FOUND, CORRUPT_FILE, UNSUPPORTED (models of words or characters; a part that is not known, by its name).
    since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_open(cairn_instance_t* instance, const char* kind,
@@ -1133,6 +1240,10 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_token(const cairn_token
                                                                cairn_text_t** out_token, cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_find(const cairn_tokenizer_t* tokenizer, const char* token,
                                                               size_t size, int32_t* out_id, cairn_error_t* error);
+/* Writes the file that opens the tokenizer again, durably: of a GGUF file the tokenizer.json that says the same. Of the kind
+ * "bytes", which has none, it writes nothing. errors: IO. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_save(const cairn_tokenizer_t* tokenizer, const char* path,
+                                                              cairn_error_t* error);
 /* Writes the token file of a text file, durably. errors: IO, NOT_FOUND. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
                                                                const char* token_path, cairn_error_t* error);
@@ -1165,6 +1276,24 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_info(const cairn_dataset_
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed,
                                                              uint64_t index, uint32_t batch, int32_t* inputs,
                                                              int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
+
+/* ---- Chat templates: conversations as the text that a model was trained on */
+typedef struct cairn_template cairn_template_t;
+/* Reads a template (UTF-8, size bytes): Jinja as Hugging Face's Transformers runs it, an immutable sandbox with trim_blocks and
+ * lstrip_blocks. name: what errors call it, in front of the line; NULL: "template". The text is not needed afterwards.
+ * errors: CORRUPT_FILE (no template: the message has the line); UNSUPPORTED (a tag, filter or test that is not known; too large or
+ * nested too deeply). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_template_create(const char* source, size_t size, const char* name,
+                                                               cairn_template_t** out_template, cairn_error_t* error);
+CAIRN_API void cairn_template_retain(cairn_template_t* chat_template);
+CAIRN_API void cairn_template_release(cairn_template_t* chat_template);
+/* The text that the template makes of values: a JSON object (UTF-8, size bytes) whose members are the template's variables, such
+ * as messages, tools, add_generation_prompt, bos_token and eos_token; their order is kept. out_text: the caller's. The time that a
+ * template asks for is local time. threads: const. blocks: until done, at most some seconds. errors: INVALID_ARGUMENT (no JSON
+ * object; what the template raises, with its message and the line); UNSUPPORTED (more steps, bytes or calls within each other than
+ * are allowed, as of a template that never ends). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_template_render(const cairn_template_t* chat_template, const char* values,
+                                                               size_t size, cairn_text_t** out_text, cairn_error_t* error);
 
 /* 9. Generation ------------------------------------------------------------------------------------------------------ */
 
@@ -1212,6 +1341,12 @@ CAIRN_API void cairn_generator_release(cairn_generator_t* generator);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_begin(cairn_generator_t* generator, uint32_t sample,
                                                                const int32_t* prompt, size_t count,
                                                                const cairn_sampling_t* sampling, cairn_error_t* error);
+/* As cairn_generator_begin, for a text that begins as what the sample has so far: keys and values of the tokens that both begin
+ * with are kept, and the rest is read token by token, as a conversation goes on. Sums are then taken in another order than of a
+ * prompt that is read at once, so a draw may differ where logits are nearly equal. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_extend(cairn_generator_t* generator, uint32_t sample,
+                                                                const int32_t* text, size_t count,
+                                                                const cairn_sampling_t* sampling, cairn_error_t* error);
 /* The sample makes no more tokens. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_end(cairn_generator_t* generator, uint32_t sample,
                                                              cairn_error_t* error);
@@ -1237,6 +1372,76 @@ typedef struct cairn_generator_info_t {
 /* What a generator has, and has done. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_generator_info(const cairn_generator_t* generator,
                                                               cairn_generator_info_t* out_info, cairn_error_t* error);
+
+/* ------------------------------------------------------------------------------------------------ 10. Models
+ * A model from its files in one object: its graph, tokenizer and template, a plan within the budget, a run that trains it,
+ * programs that make texts. What `cairn train` does with a model's directory, by the same code, in this process: the
+ * library libcairn_models.so, which comes with the command, is opened with the first model; without it UNSUPPORTED. */
+typedef struct cairn_model cairn_model_t; /* threads: one call at a time */
+typedef struct cairn_model_options {
+  size_t struct_size;
+  const char* const* settings; /* "key=value", as the command takes them: "seq=512", "batch=2", "lora=8", "rate=2e-4" */
+  size_t setting_count;
+  const char* device;    /* NULL: "cpu" */
+  const char* amp;       /* "off" or NULL, "bf16", "fp16" */
+  const char* format;    /* of frozen weights, as --format takes it; NULL: as the files have them */
+  uint64_t budget_bytes; /* of the device, for training and texts together; 0: none is named */
+  uint64_t seed;         /* 0: the command's */
+  uint64_t steps;        /* in all, where a schedule asks for that; 0: the recipe's */
+  uint32_t threads;      /* 0: the device's default */
+  uint32_t accumulate;   /* micro-batches of a step; 0: 1 */
+  uint32_t context;      /* most tokens of a prompt and its answer; 0: seq + 512 */
+  uint32_t reserved;
+} cairn_model_options_t;
+#define CAIRN_MODEL_OPTIONS_INIT {sizeof(cairn_model_options_t), NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0}
+/* Opens the model at path, a directory as Transformers writes it, plans, takes all memory and loads the weights.
+ * options may be NULL. owns: caller. blocks: while it loads. INVALID_ARGUMENT also means: a setting or the model's
+ * config.json is not understood. errors: OVER_BUDGET, NOT_FOUND, CORRUPT_FILE, IO. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_open(cairn_instance_t* instance, const char* path,
+                                                          const cairn_model_options_t* options, cairn_model_t** out_model,
+                                                          cairn_error_t* error);
+CAIRN_API void cairn_model_retain(cairn_model_t* model);
+CAIRN_API void cairn_model_release(cairn_model_t* model);
+typedef struct cairn_model_info {
+  size_t struct_size;
+  uint64_t parameters, trainable_parameters; /* numbers in them */
+  uint64_t planned_bytes[3];                 /* the peak by tier, to the byte */
+  uint64_t seq, batch, vocabulary;
+} cairn_model_info_t;
+#define CAIRN_MODEL_INFO_INIT {sizeof(cairn_model_info_t), 0, 0, {0, 0, 0}, 0, 0, 0}
+/* since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_describe(cairn_model_t* model, cairn_model_info_t* out_info,
+                                                          cairn_error_t* error);
+/* Adds a row to train with: a prompt and its answer, which is what is learned; by the model's template where it has one.
+ * Rows are read when training goes on. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_add(cairn_model_t* model, const char* prompt, const char* answer,
+                                                         cairn_error_t* error);
+/* The same of any row of instruction data, a JSON object: messages, conversations, text. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_add_row(cairn_model_t* model, const char* json, cairn_error_t* error);
+typedef struct cairn_model_report {
+  size_t struct_size;
+  double loss;     /* of the last step */
+  double seconds;  /* of these steps */
+  uint64_t step;   /* steps so far */
+  uint64_t tokens; /* of these steps */
+} cairn_model_report_t;
+#define CAIRN_MODEL_REPORT_INIT {sizeof(cairn_model_report_t), 0.0, 0.0, 0, 0}
+/* Trains so many steps on the rows, in another order for each pass over them. out_report may be NULL. blocks: for
+ * the steps. INVALID_ARGUMENT also means: there is no row, or one is refused (the message says which). errors:
+ * NON_FINITE, those of cairn_session_run. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_train(cairn_model_t* model, uint64_t steps,
+                                                           cairn_model_report_t* out_report, cairn_error_t* error);
+/* The model's answer to a prompt, by what it has learned so far, up to the token that ends it; tokens: at most so many,
+ * 0: 512. sampling may be NULL. owns: caller. errors: NON_FINITE. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_generate(cairn_model_t* model, const char* prompt, uint32_t tokens,
+                                                              const cairn_sampling_t* sampling, cairn_text_t** out_text,
+                                                              cairn_error_t* error);
+/* A checkpoint below the directory, which `cairn train --resume` goes on with. errors: IO. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_save(cairn_model_t* model, const char* directory,
+                                                          cairn_error_t* error);
+/* What `cairn export --to FORM` writes: "hf", "safetensors", "adapter", ... errors: IO. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_model_export(cairn_model_t* model, const char* path, const char* form,
+                                                            cairn_error_t* error);
 
 #ifdef __cplusplus
 }

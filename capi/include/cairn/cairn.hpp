@@ -31,6 +31,7 @@
 #include "cpp/graph.hpp"
 #include "cpp/handle.hpp"
 #include "cpp/instance.hpp"
+#include "cpp/model.hpp"
 #include "cpp/plan.hpp"
 #include "cpp/plan_options.hpp"
 #include "cpp/session.hpp"

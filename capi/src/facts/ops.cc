@@ -88,6 +88,7 @@ cairn_status_t cairn_format_describe(size_t index, cairn_format_info_t* out_info
     info.block = static_cast<uint32_t>(row.block);
     info.scale_bytes = static_cast<uint32_t>(row.scale_bytes);
     info.trains = row.trains ? 1 : 0;
+    info.row = static_cast<uint32_t>(row.row);
     out.write(info);
   });
 }

@@ -4,6 +4,7 @@
 #include "capi/src/plan.h"
 #include "capi/src/structs.h"
 #include "runtime/compile/derived_weights.h"
+#include "runtime/compile/tiles/tiles.h"
 
 using namespace cairn::capi;
 using cairn::Code;

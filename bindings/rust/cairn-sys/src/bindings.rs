@@ -248,6 +248,29 @@ pub type _bindgen_ty_7 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn cairn_graph_resident(graph: *mut cairn_graph_t, desc: *const cairn_tensor_desc_t, kind: u32, fill: f64, out_value: *mut cairn_value_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
+pub const CAIRN_ADAPTER_LORA: _bindgen_ty_8 = 0;
+pub const CAIRN_ADAPTER_RSLORA: _bindgen_ty_8 = 1;
+pub const CAIRN_ADAPTER_DORA: _bindgen_ty_8 = 2;
+pub const CAIRN_ADAPTER_PISSA: _bindgen_ty_8 = 3;
+pub type _bindgen_ty_8 = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_adapter {
+    pub struct_size: usize,
+    pub alpha: f64,
+    pub dropout: f64,
+    pub targets: *const ::std::os::raw::c_char,
+    pub except: *const ::std::os::raw::c_char,
+    pub saved: *const ::std::os::raw::c_char,
+    pub ranks: *const ::std::os::raw::c_char,
+    pub alphas: *const ::std::os::raw::c_char,
+    pub rank: u32,
+    pub kind: u32,
+}
+pub type cairn_adapter_t = cairn_adapter;
+extern "C" {
+    pub fn cairn_graph_adapt(graph: *mut cairn_graph_t, rule: *const cairn_adapter_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
 extern "C" {
     pub fn cairn_graph_op(graph: *mut cairn_graph_t, op: *const ::std::os::raw::c_char, inputs: *const cairn_value_t, input_count: usize, attrs: *const cairn_attr_t, attr_count: usize, out_values: *mut cairn_value_t, out_count: usize, error: *mut cairn_error_t) -> cairn_status_t;
 }
@@ -299,11 +322,11 @@ pub type cairn_custom_op_t = cairn_custom_op;
 extern "C" {
     pub fn cairn_graph_custom_op(graph: *mut cairn_graph_t, op: *const cairn_custom_op_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_REGION_PLANNER_DECIDES: _bindgen_ty_8 = 0;
-pub const CAIRN_REGION_KEEP: _bindgen_ty_8 = 1;
-pub const CAIRN_REGION_RECOMPUTE: _bindgen_ty_8 = 2;
-pub const CAIRN_REGION_OFFLOAD: _bindgen_ty_8 = 3;
-pub type _bindgen_ty_8 = ::std::os::raw::c_uint;
+pub const CAIRN_REGION_PLANNER_DECIDES: _bindgen_ty_9 = 0;
+pub const CAIRN_REGION_KEEP: _bindgen_ty_9 = 1;
+pub const CAIRN_REGION_RECOMPUTE: _bindgen_ty_9 = 2;
+pub const CAIRN_REGION_OFFLOAD: _bindgen_ty_9 = 3;
+pub type _bindgen_ty_9 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_region_options {
@@ -343,6 +366,8 @@ pub struct cairn_value_info {
     pub kind: u32,
     pub region: cairn_region_t,
     pub bytes: u64,
+    pub frozen: u32,
+    pub reserved: u32,
 }
 pub type cairn_value_info_t = cairn_value_info;
 extern "C" {
@@ -378,10 +403,10 @@ extern "C" {
 extern "C" {
     pub fn cairn_costs_json(costs: *const cairn_costs_t, out_json: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_AMP_OFF: _bindgen_ty_9 = 0;
-pub const CAIRN_AMP_BF16: _bindgen_ty_9 = 1;
-pub const CAIRN_AMP_FP16: _bindgen_ty_9 = 2;
-pub type _bindgen_ty_9 = ::std::os::raw::c_uint;
+pub const CAIRN_AMP_OFF: _bindgen_ty_10 = 0;
+pub const CAIRN_AMP_BF16: _bindgen_ty_10 = 1;
+pub const CAIRN_AMP_FP16: _bindgen_ty_10 = 2;
+pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_amp_class_info {
@@ -414,6 +439,8 @@ pub struct cairn_format_info {
     pub block: u32,
     pub scale_bytes: u32,
     pub trains: u32,
+    pub row: u32,
+    pub reserved: u32,
 }
 pub type cairn_format_info_t = cairn_format_info;
 extern "C" {
@@ -600,11 +627,11 @@ pub struct cairn_plan_rates_t {
 extern "C" {
     pub fn cairn_plan_rates(plan: *const cairn_plan_t, out_rates: *mut cairn_plan_rates_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_DECISION_KEEP: _bindgen_ty_10 = 0;
-pub const CAIRN_DECISION_RECOMPUTE: _bindgen_ty_10 = 1;
-pub const CAIRN_DECISION_OFFLOAD: _bindgen_ty_10 = 2;
-pub const CAIRN_DECISION_PERSISTENT: _bindgen_ty_10 = 3;
-pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+pub const CAIRN_DECISION_KEEP: _bindgen_ty_11 = 0;
+pub const CAIRN_DECISION_RECOMPUTE: _bindgen_ty_11 = 1;
+pub const CAIRN_DECISION_OFFLOAD: _bindgen_ty_11 = 2;
+pub const CAIRN_DECISION_PERSISTENT: _bindgen_ty_11 = 3;
+pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_plan_value_t {
@@ -637,14 +664,14 @@ pub struct cairn_plan_op_t {
 extern "C" {
     pub fn cairn_plan_op(plan: *const cairn_plan_t, index: usize, out_op: *mut cairn_plan_op_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_RENDER_PLAN_JSON: _bindgen_ty_11 = 0;
-pub const CAIRN_RENDER_PROBLEM_JSON: _bindgen_ty_11 = 1;
-pub const CAIRN_RENDER_HTML: _bindgen_ty_11 = 2;
-pub const CAIRN_RENDER_SVG: _bindgen_ty_11 = 3;
-pub const CAIRN_RENDER_FILE: _bindgen_ty_11 = 4;
-pub const CAIRN_RENDER_SWEEP: _bindgen_ty_11 = 5;
-pub const CAIRN_RENDER_REPORT: _bindgen_ty_11 = 6;
-pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
+pub const CAIRN_RENDER_PLAN_JSON: _bindgen_ty_12 = 0;
+pub const CAIRN_RENDER_PROBLEM_JSON: _bindgen_ty_12 = 1;
+pub const CAIRN_RENDER_HTML: _bindgen_ty_12 = 2;
+pub const CAIRN_RENDER_SVG: _bindgen_ty_12 = 3;
+pub const CAIRN_RENDER_FILE: _bindgen_ty_12 = 4;
+pub const CAIRN_RENDER_SWEEP: _bindgen_ty_12 = 5;
+pub const CAIRN_RENDER_REPORT: _bindgen_ty_12 = 6;
+pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn cairn_plan_render(plan: *const cairn_plan_t, kind: u32, title: *const ::std::os::raw::c_char, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
@@ -690,13 +717,13 @@ extern "C" {
 extern "C" {
     pub fn cairn_session_trace(session: *mut cairn_session_t, on: u32, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_LANE_COMPUTE: _bindgen_ty_12 = 0;
-pub const CAIRN_LANE_COPY_OUT: _bindgen_ty_12 = 1;
-pub const CAIRN_LANE_COPY_IN: _bindgen_ty_12 = 2;
-pub const CAIRN_LANE_HOST: _bindgen_ty_12 = 3;
-pub const CAIRN_LANE_HOST_IN: _bindgen_ty_12 = 4;
-pub const CAIRN_LANE_HOST_OUT: _bindgen_ty_12 = 5;
-pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
+pub const CAIRN_LANE_COMPUTE: _bindgen_ty_13 = 0;
+pub const CAIRN_LANE_COPY_OUT: _bindgen_ty_13 = 1;
+pub const CAIRN_LANE_COPY_IN: _bindgen_ty_13 = 2;
+pub const CAIRN_LANE_HOST: _bindgen_ty_13 = 3;
+pub const CAIRN_LANE_HOST_IN: _bindgen_ty_13 = 4;
+pub const CAIRN_LANE_HOST_OUT: _bindgen_ty_13 = 5;
+pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_span {
@@ -737,10 +764,13 @@ extern "C" {
 extern "C" {
     pub fn cairn_session_digest(session: *mut cairn_session_t, out_hex: *mut ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_SCHEDULE_CONSTANT: _bindgen_ty_13 = 0;
-pub const CAIRN_SCHEDULE_COSINE: _bindgen_ty_13 = 1;
-pub const CAIRN_SCHEDULE_LINEAR: _bindgen_ty_13 = 2;
-pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn cairn_session_base_digest(session: *mut cairn_session_t, out_hex: *mut ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
+}
+pub const CAIRN_SCHEDULE_CONSTANT: _bindgen_ty_14 = 0;
+pub const CAIRN_SCHEDULE_COSINE: _bindgen_ty_14 = 1;
+pub const CAIRN_SCHEDULE_LINEAR: _bindgen_ty_14 = 2;
+pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_schedule_info {
@@ -801,17 +831,17 @@ pub struct cairn_stepper_options {
     pub reserved: u32,
 }
 pub type cairn_stepper_options_t = cairn_stepper_options;
-pub const CAIRN_SETTINGS_OF_OPTIMIZER: _bindgen_ty_14 = 0;
-pub const CAIRN_SETTINGS_OF_SCHEDULE: _bindgen_ty_14 = 1;
-pub const CAIRN_SETTINGS_OF_STEPPER: _bindgen_ty_14 = 2;
-pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
-pub const CAIRN_SETTING_ABOVE: _bindgen_ty_15 = 1;
-pub const CAIRN_SETTING_BELOW: _bindgen_ty_15 = 2;
-pub const CAIRN_SETTING_INTEGER: _bindgen_ty_15 = 4;
-pub const CAIRN_SETTING_OR_ZERO: _bindgen_ty_15 = 8;
-pub const CAIRN_SETTING_LIST: _bindgen_ty_15 = 16;
-pub const CAIRN_SETTING_SWITCH: _bindgen_ty_15 = 32;
+pub const CAIRN_SETTINGS_OF_OPTIMIZER: _bindgen_ty_15 = 0;
+pub const CAIRN_SETTINGS_OF_SCHEDULE: _bindgen_ty_15 = 1;
+pub const CAIRN_SETTINGS_OF_STEPPER: _bindgen_ty_15 = 2;
 pub type _bindgen_ty_15 = ::std::os::raw::c_uint;
+pub const CAIRN_SETTING_ABOVE: _bindgen_ty_16 = 1;
+pub const CAIRN_SETTING_BELOW: _bindgen_ty_16 = 2;
+pub const CAIRN_SETTING_INTEGER: _bindgen_ty_16 = 4;
+pub const CAIRN_SETTING_OR_ZERO: _bindgen_ty_16 = 8;
+pub const CAIRN_SETTING_LIST: _bindgen_ty_16 = 16;
+pub const CAIRN_SETTING_SWITCH: _bindgen_ty_16 = 32;
+pub type _bindgen_ty_16 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_setting_info {
@@ -833,11 +863,11 @@ extern "C" {
 extern "C" {
     pub fn cairn_schedule_rates(options: *const cairn_stepper_options_t, first: u64, count: usize, out_rates: *mut f64, out_momenta: *mut f64, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_16 = 0;
-pub const CAIRN_STEP_APPLIED: _bindgen_ty_16 = 1;
-pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_16 = 2;
-pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_16 = 3;
-pub type _bindgen_ty_16 = ::std::os::raw::c_uint;
+pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_17 = 0;
+pub const CAIRN_STEP_APPLIED: _bindgen_ty_17 = 1;
+pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_17 = 2;
+pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_17 = 3;
+pub type _bindgen_ty_17 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_step_report {
@@ -916,6 +946,21 @@ extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct cairn_save_options {
+    pub struct_size: usize,
+    pub metadata: *const cairn_metadata_t,
+    pub metadata_count: usize,
+    pub files: *const *const ::std::os::raw::c_char,
+    pub file_count: usize,
+    pub without_frozen: u32,
+    pub reserved: u32,
+}
+pub type cairn_save_options_t = cairn_save_options;
+extern "C" {
+    pub fn cairn_stepper_save_as(stepper: *mut cairn_stepper_t, directory: *const ::std::os::raw::c_char, options: *const cairn_save_options_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct cairn_checkpoint {
     _unused: [u8; 0],
 }
@@ -965,6 +1010,43 @@ extern "C" {
 extern "C" {
     pub fn cairn_session_import(session: *mut cairn_session_t, path: *const ::std::os::raw::c_char, names: *const cairn_name_t, name_count: usize, error: *mut cairn_error_t) -> cairn_status_t;
 }
+pub const CAIRN_MERGE_MATRIX: _bindgen_ty_18 = 0;
+pub const CAIRN_MERGE_TABLE: _bindgen_ty_18 = 1;
+pub type _bindgen_ty_18 = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_merge {
+    pub weight: *const ::std::os::raw::c_char,
+    pub a: *const ::std::os::raw::c_char,
+    pub b: *const ::std::os::raw::c_char,
+    pub magnitude: *const ::std::os::raw::c_char,
+    pub format: *const ::std::os::raw::c_char,
+    pub scale: f64,
+    pub kind: u32,
+    pub reserved: u32,
+}
+pub type cairn_merge_t = cairn_merge;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_layout {
+    pub ours: *const ::std::os::raw::c_char,
+    pub groups: u32,
+    pub ways: u32,
+    pub unit: u32,
+    pub offset: f32,
+}
+pub type cairn_layout_t = cairn_layout;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_import_options {
+    pub struct_size: usize,
+    pub layouts: *const cairn_layout_t,
+    pub layout_count: usize,
+}
+pub type cairn_import_options_t = cairn_import_options;
+extern "C" {
+    pub fn cairn_session_import_as(session: *mut cairn_session_t, path: *const ::std::os::raw::c_char, names: *const cairn_name_t, name_count: usize, options: *const cairn_import_options_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_export_options {
@@ -976,6 +1058,18 @@ pub struct cairn_export_options {
     pub shard_bytes: u64,
     pub files: *const *const ::std::os::raw::c_char,
     pub file_count: usize,
+    pub file_name: *const ::std::os::raw::c_char,
+    pub metadata: *const cairn_metadata_t,
+    pub metadata_count: usize,
+    pub merges: *const cairn_merge_t,
+    pub merge_count: usize,
+    pub out_difference: *mut f64,
+    pub dequantise: u32,
+    pub reserved2: u32,
+    pub container: *const ::std::os::raw::c_char,
+    pub gguf_metadata: *const ::std::os::raw::c_char,
+    pub layouts: *const cairn_layout_t,
+    pub layout_count: usize,
 }
 pub type cairn_export_options_t = cairn_export_options;
 extern "C" {
@@ -1017,14 +1111,14 @@ extern "C" {
 extern "C" {
     pub fn cairn_tokenizer_decode(tokenizer: *const cairn_tokenizer_t, tokens: *const i32, count: usize, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_ENCODE_SPECIAL: _bindgen_ty_17 = 1;
-pub type _bindgen_ty_17 = ::std::os::raw::c_uint;
+pub const CAIRN_ENCODE_SPECIAL: _bindgen_ty_19 = 1;
+pub type _bindgen_ty_19 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn cairn_tokenizer_encode_with(tokenizer: *const cairn_tokenizer_t, text: *const ::std::os::raw::c_char, size: usize, flags: u32, out_tokens: *mut *mut cairn_text_t, out_offsets: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
-pub const CAIRN_DECODE_SKIP_SPECIAL: _bindgen_ty_18 = 1;
-pub const CAIRN_DECODE_BYTES: _bindgen_ty_18 = 2;
-pub type _bindgen_ty_18 = ::std::os::raw::c_uint;
+pub const CAIRN_DECODE_SKIP_SPECIAL: _bindgen_ty_20 = 1;
+pub const CAIRN_DECODE_BYTES: _bindgen_ty_20 = 2;
+pub type _bindgen_ty_20 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn cairn_tokenizer_decode_with(tokenizer: *const cairn_tokenizer_t, tokens: *const i32, count: usize, flags: u32, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
@@ -1033,6 +1127,9 @@ extern "C" {
 }
 extern "C" {
     pub fn cairn_tokenizer_find(tokenizer: *const cairn_tokenizer_t, token: *const ::std::os::raw::c_char, size: usize, out_id: *mut i32, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_tokenizer_save(tokenizer: *const cairn_tokenizer_t, path: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
 }
 extern "C" {
     pub fn cairn_tokenizer_write(tokenizer: *const cairn_tokenizer_t, text_path: *const ::std::os::raw::c_char, token_path: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
@@ -1072,6 +1169,24 @@ extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct cairn_template {
+    _unused: [u8; 0],
+}
+pub type cairn_template_t = cairn_template;
+extern "C" {
+    pub fn cairn_template_create(source: *const ::std::os::raw::c_char, size: usize, name: *const ::std::os::raw::c_char, out_template: *mut *mut cairn_template_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_template_retain(chat_template: *mut cairn_template_t);
+}
+extern "C" {
+    pub fn cairn_template_release(chat_template: *mut cairn_template_t);
+}
+extern "C" {
+    pub fn cairn_template_render(chat_template: *const cairn_template_t, values: *const ::std::os::raw::c_char, size: usize, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct cairn_generator {
     _unused: [u8; 0],
 }
@@ -1105,6 +1220,9 @@ extern "C" {
     pub fn cairn_generator_begin(generator: *mut cairn_generator_t, sample: u32, prompt: *const i32, count: usize, sampling: *const cairn_sampling_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
 extern "C" {
+    pub fn cairn_generator_extend(generator: *mut cairn_generator_t, sample: u32, text: *const i32, count: usize, sampling: *const cairn_sampling_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
     pub fn cairn_generator_end(generator: *mut cairn_generator_t, sample: u32, error: *mut cairn_error_t) -> cairn_status_t;
 }
 extern "C" {
@@ -1128,4 +1246,80 @@ pub struct cairn_generator_info_t {
 }
 extern "C" {
     pub fn cairn_generator_info(generator: *const cairn_generator_t, out_info: *mut cairn_generator_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_model {
+    _unused: [u8; 0],
+}
+pub type cairn_model_t = cairn_model;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_model_options {
+    pub struct_size: usize,
+    pub settings: *const *const ::std::os::raw::c_char,
+    pub setting_count: usize,
+    pub device: *const ::std::os::raw::c_char,
+    pub amp: *const ::std::os::raw::c_char,
+    pub format: *const ::std::os::raw::c_char,
+    pub budget_bytes: u64,
+    pub seed: u64,
+    pub steps: u64,
+    pub threads: u32,
+    pub accumulate: u32,
+    pub context: u32,
+    pub reserved: u32,
+}
+pub type cairn_model_options_t = cairn_model_options;
+extern "C" {
+    pub fn cairn_model_open(instance: *mut cairn_instance_t, path: *const ::std::os::raw::c_char, options: *const cairn_model_options_t, out_model: *mut *mut cairn_model_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_model_retain(model: *mut cairn_model_t);
+}
+extern "C" {
+    pub fn cairn_model_release(model: *mut cairn_model_t);
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_model_info {
+    pub struct_size: usize,
+    pub parameters: u64,
+    pub trainable_parameters: u64,
+    pub planned_bytes: [u64; 3usize],
+    pub seq: u64,
+    pub batch: u64,
+    pub vocabulary: u64,
+}
+pub type cairn_model_info_t = cairn_model_info;
+extern "C" {
+    pub fn cairn_model_describe(model: *mut cairn_model_t, out_info: *mut cairn_model_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_model_add(model: *mut cairn_model_t, prompt: *const ::std::os::raw::c_char, answer: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_model_add_row(model: *mut cairn_model_t, json: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_model_report {
+    pub struct_size: usize,
+    pub loss: f64,
+    pub seconds: f64,
+    pub step: u64,
+    pub tokens: u64,
+}
+pub type cairn_model_report_t = cairn_model_report;
+extern "C" {
+    pub fn cairn_model_train(model: *mut cairn_model_t, steps: u64, out_report: *mut cairn_model_report_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_model_generate(model: *mut cairn_model_t, prompt: *const ::std::os::raw::c_char, tokens: u32, sampling: *const cairn_sampling_t, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_model_save(model: *mut cairn_model_t, directory: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_model_export(model: *mut cairn_model_t, path: *const ::std::os::raw::c_char, form: *const ::std::os::raw::c_char, error: *mut cairn_error_t) -> cairn_status_t;
 }

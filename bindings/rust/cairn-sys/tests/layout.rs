@@ -105,6 +105,21 @@ fn cairn_parameter_options_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_adapter_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_adapter_t>(), 72);
+    assert_eq!(place!(cairn_adapter_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_adapter_t, alpha), (8, 8));
+    assert_eq!(place!(cairn_adapter_t, dropout), (16, 8));
+    assert_eq!(place!(cairn_adapter_t, targets), (24, 8));
+    assert_eq!(place!(cairn_adapter_t, except), (32, 8));
+    assert_eq!(place!(cairn_adapter_t, saved), (40, 8));
+    assert_eq!(place!(cairn_adapter_t, ranks), (48, 8));
+    assert_eq!(place!(cairn_adapter_t, alphas), (56, 8));
+    assert_eq!(place!(cairn_adapter_t, rank), (64, 4));
+    assert_eq!(place!(cairn_adapter_t, kind), (68, 4));
+}
+
+#[test]
 fn cairn_op_info_t_lies_as_promised() {
     assert_eq!(size_of::<cairn_op_info_t>(), 56);
     assert_eq!(place!(cairn_op_info_t, struct_size), (0, 8));
@@ -164,7 +179,7 @@ fn cairn_freeze_options_t_lies_as_promised() {
 
 #[test]
 fn cairn_value_info_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_value_info_t>(), 104);
+    assert_eq!(size_of::<cairn_value_info_t>(), 112);
     assert_eq!(place!(cairn_value_info_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_value_info_t, name), (8, 8));
     assert_eq!(place!(cairn_value_info_t, dims), (16, 64));
@@ -173,6 +188,8 @@ fn cairn_value_info_t_lies_as_promised() {
     assert_eq!(place!(cairn_value_info_t, kind), (88, 4));
     assert_eq!(place!(cairn_value_info_t, region), (92, 4));
     assert_eq!(place!(cairn_value_info_t, bytes), (96, 8));
+    assert_eq!(place!(cairn_value_info_t, frozen), (104, 4));
+    assert_eq!(place!(cairn_value_info_t, reserved), (108, 4));
 }
 
 #[test]
@@ -195,7 +212,7 @@ fn cairn_amp_rule_t_lies_as_promised() {
 
 #[test]
 fn cairn_format_info_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_format_info_t>(), 48);
+    assert_eq!(size_of::<cairn_format_info_t>(), 56);
     assert_eq!(place!(cairn_format_info_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_format_info_t, name), (8, 8));
     assert_eq!(place!(cairn_format_info_t, computed_as), (16, 8));
@@ -204,6 +221,8 @@ fn cairn_format_info_t_lies_as_promised() {
     assert_eq!(place!(cairn_format_info_t, block), (36, 4));
     assert_eq!(place!(cairn_format_info_t, scale_bytes), (40, 4));
     assert_eq!(place!(cairn_format_info_t, trains), (44, 4));
+    assert_eq!(place!(cairn_format_info_t, row), (48, 4));
+    assert_eq!(place!(cairn_format_info_t, reserved), (52, 4));
 }
 
 #[test]
@@ -514,6 +533,18 @@ fn cairn_metadata_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_save_options_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_save_options_t>(), 48);
+    assert_eq!(place!(cairn_save_options_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_save_options_t, metadata), (8, 8));
+    assert_eq!(place!(cairn_save_options_t, metadata_count), (16, 8));
+    assert_eq!(place!(cairn_save_options_t, files), (24, 8));
+    assert_eq!(place!(cairn_save_options_t, file_count), (32, 8));
+    assert_eq!(place!(cairn_save_options_t, without_frozen), (40, 4));
+    assert_eq!(place!(cairn_save_options_t, reserved), (44, 4));
+}
+
+#[test]
 fn cairn_name_t_lies_as_promised() {
     assert_eq!(size_of::<cairn_name_t>(), 24);
     assert_eq!(place!(cairn_name_t, ours), (0, 8));
@@ -523,8 +554,39 @@ fn cairn_name_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_merge_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_merge_t>(), 56);
+    assert_eq!(place!(cairn_merge_t, weight), (0, 8));
+    assert_eq!(place!(cairn_merge_t, a), (8, 8));
+    assert_eq!(place!(cairn_merge_t, b), (16, 8));
+    assert_eq!(place!(cairn_merge_t, magnitude), (24, 8));
+    assert_eq!(place!(cairn_merge_t, format), (32, 8));
+    assert_eq!(place!(cairn_merge_t, scale), (40, 8));
+    assert_eq!(place!(cairn_merge_t, kind), (48, 4));
+    assert_eq!(place!(cairn_merge_t, reserved), (52, 4));
+}
+
+#[test]
+fn cairn_layout_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_layout_t>(), 24);
+    assert_eq!(place!(cairn_layout_t, ours), (0, 8));
+    assert_eq!(place!(cairn_layout_t, groups), (8, 4));
+    assert_eq!(place!(cairn_layout_t, ways), (12, 4));
+    assert_eq!(place!(cairn_layout_t, unit), (16, 4));
+    assert_eq!(place!(cairn_layout_t, offset), (20, 4));
+}
+
+#[test]
+fn cairn_import_options_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_import_options_t>(), 24);
+    assert_eq!(place!(cairn_import_options_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_import_options_t, layouts), (8, 8));
+    assert_eq!(place!(cairn_import_options_t, layout_count), (16, 8));
+}
+
+#[test]
 fn cairn_export_options_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_export_options_t>(), 56);
+    assert_eq!(size_of::<cairn_export_options_t>(), 144);
     assert_eq!(place!(cairn_export_options_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_export_options_t, dtype), (8, 8));
     assert_eq!(place!(cairn_export_options_t, frozen_dtype), (16, 8));
@@ -533,6 +595,18 @@ fn cairn_export_options_t_lies_as_promised() {
     assert_eq!(place!(cairn_export_options_t, shard_bytes), (32, 8));
     assert_eq!(place!(cairn_export_options_t, files), (40, 8));
     assert_eq!(place!(cairn_export_options_t, file_count), (48, 8));
+    assert_eq!(place!(cairn_export_options_t, file_name), (56, 8));
+    assert_eq!(place!(cairn_export_options_t, metadata), (64, 8));
+    assert_eq!(place!(cairn_export_options_t, metadata_count), (72, 8));
+    assert_eq!(place!(cairn_export_options_t, merges), (80, 8));
+    assert_eq!(place!(cairn_export_options_t, merge_count), (88, 8));
+    assert_eq!(place!(cairn_export_options_t, out_difference), (96, 8));
+    assert_eq!(place!(cairn_export_options_t, dequantise), (104, 4));
+    assert_eq!(place!(cairn_export_options_t, reserved2), (108, 4));
+    assert_eq!(place!(cairn_export_options_t, container), (112, 8));
+    assert_eq!(place!(cairn_export_options_t, gguf_metadata), (120, 8));
+    assert_eq!(place!(cairn_export_options_t, layouts), (128, 8));
+    assert_eq!(place!(cairn_export_options_t, layout_count), (136, 8));
 }
 
 #[test]
@@ -570,4 +644,44 @@ fn cairn_generator_info_t_lies_as_promised() {
     assert_eq!(place!(cairn_generator_info_t, decode_tokens), (48, 8));
     assert_eq!(place!(cairn_generator_info_t, prefill_seconds), (56, 8));
     assert_eq!(place!(cairn_generator_info_t, decode_seconds), (64, 8));
+}
+
+#[test]
+fn cairn_model_options_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_model_options_t>(), 88);
+    assert_eq!(place!(cairn_model_options_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_model_options_t, settings), (8, 8));
+    assert_eq!(place!(cairn_model_options_t, setting_count), (16, 8));
+    assert_eq!(place!(cairn_model_options_t, device), (24, 8));
+    assert_eq!(place!(cairn_model_options_t, amp), (32, 8));
+    assert_eq!(place!(cairn_model_options_t, format), (40, 8));
+    assert_eq!(place!(cairn_model_options_t, budget_bytes), (48, 8));
+    assert_eq!(place!(cairn_model_options_t, seed), (56, 8));
+    assert_eq!(place!(cairn_model_options_t, steps), (64, 8));
+    assert_eq!(place!(cairn_model_options_t, threads), (72, 4));
+    assert_eq!(place!(cairn_model_options_t, accumulate), (76, 4));
+    assert_eq!(place!(cairn_model_options_t, context), (80, 4));
+    assert_eq!(place!(cairn_model_options_t, reserved), (84, 4));
+}
+
+#[test]
+fn cairn_model_info_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_model_info_t>(), 72);
+    assert_eq!(place!(cairn_model_info_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_model_info_t, parameters), (8, 8));
+    assert_eq!(place!(cairn_model_info_t, trainable_parameters), (16, 8));
+    assert_eq!(place!(cairn_model_info_t, planned_bytes), (24, 24));
+    assert_eq!(place!(cairn_model_info_t, seq), (48, 8));
+    assert_eq!(place!(cairn_model_info_t, batch), (56, 8));
+    assert_eq!(place!(cairn_model_info_t, vocabulary), (64, 8));
+}
+
+#[test]
+fn cairn_model_report_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_model_report_t>(), 40);
+    assert_eq!(place!(cairn_model_report_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_model_report_t, loss), (8, 8));
+    assert_eq!(place!(cairn_model_report_t, seconds), (16, 8));
+    assert_eq!(place!(cairn_model_report_t, step), (24, 8));
+    assert_eq!(place!(cairn_model_report_t, tokens), (32, 8));
 }

@@ -144,6 +144,8 @@ catalogue! {
         bits,
         /// Values that are stored together.
         block,
+        /// What the last dimension of a parameter is a multiple of.
+        row,
         /// Bytes of a block besides its values.
         scale_bytes,
     }

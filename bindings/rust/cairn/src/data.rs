@@ -125,6 +125,12 @@ impl Tokenizer {
         Ok(id)
     }
 
+    /// Writes the file that opens the tokenizer again; of a GGUF file the tokenizer.json that says the same.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (raw, path) = (self.raw.get(), c_path(path.as_ref())?);
+        check(|error| unsafe { sys::cairn_tokenizer_save(raw, path.as_ptr(), error) })
+    }
+
     /// Writes the token file of a text file, for [`Dataset::open`].
     pub fn write(&self, text: impl AsRef<Path>, tokens: impl AsRef<Path>) -> Result<()> {
         let (text, tokens) = (c_path(text.as_ref())?, c_path(tokens.as_ref())?);

@@ -106,7 +106,7 @@ impl TensorName {
 }
 
 /// How weights are written: see [`Session::export_as`](crate::Session::export_as).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[must_use]
 pub struct ExportOptions {
     /// The type that is written: "f32", "bf16", "f16". None: as each parameter is stored.
@@ -119,6 +119,83 @@ pub struct ExportOptions {
     pub shard_bytes: u64,
     /// Of a directory: files that are copied into it.
     pub files: Vec<PathBuf>,
+    /// Of a directory of one file: its name. None: `model.safetensors`.
+    pub file_name: Option<String>,
+    /// Of the files that are written, besides `format: pt`: keys and values.
+    pub metadata: Vec<(String, String)>,
+    /// One for each parameter that is written with an adapter, or that a format rounded.
+    pub merges: Vec<Merge>,
+    /// Of merges with a format, the weight is what the format makes of it.
+    pub dequantise: bool,
+    /// None or "safetensors"; "gguf": a GGUF file, whose `dtype` may be a block type, as "q8_0".
+    pub container: Option<String>,
+    /// Of a GGUF file: JSON, see `cairn_export_options_t`.
+    pub gguf_metadata: Option<String>,
+    /// Of a GGUF file.
+    pub layouts: Vec<Layout>,
+}
+
+/// What is added to a parameter while it is written: the product of an adapter's matrices, times `scale`.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Merge {
+    /// The parameter W.
+    pub weight: String,
+    /// A and B: W + `scale` B A, of shapes \[..., r, in\] and \[..., out, r\]. None: nothing is added.
+    pub matrices: Option<(String, String)>,
+    /// Of what is added.
+    pub scale: f64,
+    /// W is a table, and W + `scale` A B transposed is written, of shapes \[rows, r\] and \[width, r\].
+    pub table: bool,
+    /// Each row of the sum gets this length (DoRA).
+    pub magnitude: Option<String>,
+    /// What the run stored W in, where the session has it in full.
+    pub format: Option<String>,
+}
+
+/// How far what is written of merges with a format is from the other way to merge them: from the weight in full, or from what the
+/// format makes of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MergeDifference {
+    /// The largest difference of two numbers.
+    pub largest: f64,
+    /// The mean of all.
+    pub mean: f64,
+}
+
+fn merges(texts: &mut Texts, rows: &[Merge]) -> Result<Vec<sys::cairn_merge_t>> {
+    rows.iter()
+        .map(|row| {
+            let matrices = row.matrices.as_ref();
+            Ok(sys::cairn_merge_t {
+                weight: texts.add("weight", &row.weight)?,
+                a: texts.add_some("a", matrices.map(|(a, _)| a.as_str()))?,
+                b: texts.add_some("b", matrices.map(|(_, b)| b.as_str()))?,
+                magnitude: texts.add_some("magnitude", row.magnitude.as_deref())?,
+                format: texts.add_some("format", row.format.as_deref())?,
+                scale: row.scale,
+                kind: if row.table { sys::CAIRN_MERGE_TABLE } else { sys::CAIRN_MERGE_MATRIX },
+                reserved: 0,
+            })
+        })
+        .collect()
+}
+
+/// How a file has the values of a parameter, where it is not as they are: its rows are `groups` groups of units of `unit`
+/// rows, in which `ways` runs of units take turns; `offset` is what the file's values are above the parameter's.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Layout {
+    /// The parameter.
+    pub ours: String,
+    /// How many groups of rows there are.
+    pub groups: u32,
+    /// How many runs of units take turns in a group. 1: rows are in their order.
+    pub ways: u32,
+    /// Rows of a unit.
+    pub unit: u32,
+    /// What the file's values are above the parameter's.
+    pub offset: f32,
 }
 
 impl Session {
@@ -133,6 +210,16 @@ impl Session {
     /// The same in another type, or as the directory of a model. All or nothing, durable when it returns. Errors:
     /// also `InvalidArgument` (the directory holds something; no such type).
     pub fn export_as(&mut self, path: impl AsRef<Path>, renamed: &[TensorName], options: &ExportOptions) -> Result<()> {
+        self.export_merged(path, renamed, options).map(|_| ())
+    }
+
+    /// The same, which says what the way of merging makes a difference of.
+    pub fn export_merged(
+        &mut self,
+        path: impl AsRef<Path>,
+        renamed: &[TensorName],
+        options: &ExportOptions,
+    ) -> Result<MergeDifference> {
         let path = c_path(path.as_ref())?;
         let mut texts = Texts::default();
         let rows = names(&mut texts, renamed)?;
@@ -144,18 +231,54 @@ impl Session {
         raw.directory = options.directory.into();
         raw.shard_bytes = options.shard_bytes;
         (raw.files, raw.file_count) = (files.as_ptr(), files.len());
+        raw.file_name = texts.add_some("file_name", options.file_name.as_deref())?;
+        let words = options.metadata.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect::<Vec<_>>();
+        let words = metadata(&mut texts, &words)?;
+        (raw.metadata, raw.metadata_count) = (words.as_ptr(), words.len());
+        let added = merges(&mut texts, &options.merges)?;
+        (raw.merges, raw.merge_count) = (added.as_ptr(), added.len());
+        raw.dequantise = options.dequantise.into();
+        let mut apart = [0.0; 2];
+        raw.out_difference = apart.as_mut_ptr();
+        raw.container = texts.add_some("container", options.container.as_deref())?;
+        raw.gguf_metadata = texts.add_some("gguf_metadata", options.gguf_metadata.as_deref())?;
+        let laid = layouts(&mut texts, &options.layouts)?;
+        (raw.layouts, raw.layout_count) = (laid.as_ptr(), laid.len());
         check(|error| unsafe {
             sys::cairn_session_export_as(self.raw(), path.as_ptr(), rows.as_ptr(), rows.len(), &raw, error)
+        })?;
+        Ok(MergeDifference { largest: apart[0], mean: apart[1] })
+    }
+
+    /// The same of parameters that a file has in another order.
+    pub fn import_as(&mut self, path: impl AsRef<Path>, renamed: &[TensorName], rows: &[Layout]) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        let mut texts = Texts::default();
+        let named = names(&mut texts, renamed)?;
+        let laid = layouts(&mut texts, rows)?;
+        let mut raw: sys::cairn_import_options_t = blank();
+        (raw.layouts, raw.layout_count) = (laid.as_ptr(), laid.len());
+        check(|error| unsafe {
+            sys::cairn_session_import_as(self.raw(), path.as_ptr(), named.as_ptr(), named.len(), &raw, error)
         })
     }
 
-    /// Reads all parameters from a safetensors file, or from the directory of a model, converting from 16 and 64 bits.
+    /// Reads all parameters from a safetensors or GGUF file, or from the directory of a model, converting types.
     pub fn import(&mut self, path: impl AsRef<Path>, renamed: &[TensorName]) -> Result<()> {
         let path = c_path(path.as_ref())?;
         let mut texts = Texts::default();
         let rows = names(&mut texts, renamed)?;
         check(|error| unsafe { sys::cairn_session_import(self.raw(), path.as_ptr(), rows.as_ptr(), rows.len(), error) })
     }
+}
+
+/// Borrows from `texts`.
+fn layouts(texts: &mut Texts, rows: &[Layout]) -> Result<Vec<sys::cairn_layout_t>> {
+    let raw = |row: &Layout| {
+        let ours = texts.add("the name of a parameter", &row.ours)?;
+        Ok(sys::cairn_layout_t { ours, groups: row.groups, ways: row.ways, unit: row.unit, offset: row.offset })
+    };
+    rows.iter().map(raw).collect()
 }
 
 /// Borrows from `texts`.

@@ -44,7 +44,7 @@ impl Sampling {
         Ok(token)
     }
 
-    fn raw(&self) -> sys::cairn_sampling_t {
+    pub(crate) fn raw(&self) -> sys::cairn_sampling_t {
         let mut given: sys::cairn_sampling_t = blank();
         given.repetition_penalty = self.repetition_penalty;
         given.temperature = self.temperature;
@@ -137,6 +137,13 @@ impl Generator<'_> {
         let given = sampling.raw();
         let (raw, first, count) = (self.raw.get(), prompt.as_ptr(), prompt.len());
         check(|error| unsafe { sys::cairn_generator_begin(raw, sample, first, count, &given, error) })
+    }
+
+    /// As [`Generator::begin`], for a text that begins as what the sample has: what both begin with is not read again.
+    pub fn extend(&mut self, sample: u32, text: &[i32], sampling: &Sampling) -> Result<()> {
+        let given = sampling.raw();
+        let (raw, first, count) = (self.raw.get(), text.as_ptr(), text.len());
+        check(|error| unsafe { sys::cairn_generator_extend(raw, sample, first, count, &given, error) })
     }
 
     /// The sample makes no more tokens.

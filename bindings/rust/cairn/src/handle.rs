@@ -38,9 +38,11 @@ counted! {
     cairn_session_t cairn_session_retain cairn_session_release,
     cairn_stepper_t cairn_stepper_retain cairn_stepper_release,
     cairn_checkpoint_t cairn_checkpoint_retain cairn_checkpoint_release,
+    cairn_template_t cairn_template_retain cairn_template_release,
     cairn_tokenizer_t cairn_tokenizer_retain cairn_tokenizer_release,
     cairn_dataset_t cairn_dataset_retain cairn_dataset_release,
     cairn_generator_t cairn_generator_retain cairn_generator_release,
+    cairn_model_t cairn_model_retain cairn_model_release,
 }
 
 /// One reference, given back when it is dropped.
@@ -172,6 +174,7 @@ macro_rules! structs {
 }
 
 structs! {
+    cairn_adapter_t struct_size,
     cairn_allocator_t struct_size,
     cairn_amp_class_info_t struct_size,
     cairn_attr_t,
@@ -183,8 +186,12 @@ structs! {
     cairn_format_info_t struct_size,
     cairn_freeze_options_t struct_size,
     cairn_generator_info_t struct_size,
+    cairn_import_options_t struct_size,
     cairn_instance_options_t struct_size,
     cairn_memory_fault_t struct_size,
+    cairn_model_info_t struct_size,
+    cairn_model_options_t struct_size,
+    cairn_model_report_t struct_size,
     cairn_op_info_t struct_size,
     cairn_optimizer_info_t struct_size,
     cairn_parameter_options_t struct_size,
@@ -197,6 +204,7 @@ structs! {
     cairn_plan_value_t struct_size,
     cairn_region_options_t struct_size,
     cairn_sampling_t struct_size,
+    cairn_save_options_t struct_size,
     cairn_schedule_info_t struct_size,
     cairn_setting_info_t struct_size,
     cairn_span_t struct_size,

@@ -15,6 +15,7 @@
 //! | files | [`Checkpoint`], [`TensorName`], [`Graph::save`], [`Instance::inspect`] |
 //! | data | [`Tokenizer`], [`Dataset`] |
 //! | generation | [`Generator`], [`Sampling`] |
+//! | models | [`Model`], [`ModelOptions`] |
 //! | what there is by name | [`ops`](ops()), [`optimizers`], [`schedules`], [`amp_classes`] |
 //!
 //! ```
@@ -74,9 +75,11 @@ mod graph;
 mod handle;
 mod host;
 mod instance;
+mod model;
 mod plan;
 mod session;
 mod stepper;
+mod template;
 mod text;
 
 pub use allocator::{Allocator, Limited};
@@ -89,14 +92,16 @@ pub use custom_op::{Backward, CustomOp, Forward};
 pub use data::{Dataset, DatasetInfo, Tokenizer};
 pub use enums::{Amp, DType, Decision, Element, Lane, Level, Outcome, Policy, Render, Tier};
 pub use error::{Error, MemoryFault, Result, Status};
-pub use files::{Checkpoint, ExportOptions, TensorName};
+pub use files::{Checkpoint, ExportOptions, Layout, Merge, MergeDifference, TensorName};
 pub use generator::{Generator, GeneratorInfo, Sampling};
+pub use graph::adapter::{Adapter, AdapterKind};
 pub use graph::builder::{Ends, GraphBuilder, Parameter};
 pub use graph::op::{Attr, Op};
 pub use graph::ops as op;
 pub use graph::value::{Value, ValueInfo, ValueKind};
 pub use graph::Graph;
 pub use instance::{version, version_number, Device, DeviceInfo, DeviceOptions, Instance, InstanceOptions};
+pub use model::{Model, ModelInfo, ModelOptions, ModelReport};
 pub use plan::costs::Costs;
 pub use plan::options::{AmpRule, ParameterGroup, PlanOptions, RegionPolicy};
 pub use plan::table::{PlanMemory, PlanOp, PlanSummary, PlanValue};
@@ -106,4 +111,5 @@ pub use stepper::options::{LossScale, StepperOptions};
 pub use stepper::report::StepReport;
 pub use stepper::schedule::{schedule_rates, Rate, Schedule};
 pub use stepper::Stepper;
+pub use template::Template;
 pub use text::Text;

@@ -263,6 +263,13 @@ impl<'a> SessionMut<'a> {
         Ok(from_chars(&hex))
     }
 
+    /// The same over the frozen parameters alone, as they are stored. Training never changes it.
+    pub fn base_digest(&mut self) -> Result<String> {
+        let mut hex = [0; 33];
+        check(|error| unsafe { sys::cairn_session_base_digest(self.raw(), hex.as_mut_ptr(), error) })?;
+        Ok(from_chars(&hex))
+    }
+
     /// Takes a checkpoint's parameters, by name. Errors: `NotFound` (names the first one that is not there),
     /// `CorruptFile`.
     pub fn load(&mut self, checkpoint: &Checkpoint) -> Result<()> {

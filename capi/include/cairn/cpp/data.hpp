@@ -80,6 +80,11 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
       return cairn_tokenizer_find(handle_, token.data(), token.size(), out, error);
     });
   }
+  // Writes the file that opens the tokenizer again, durably. errors: IO.
+  Outcome<void> save(Text path) const {
+    return detail::call({path},
+                        [&](auto* error) { return cairn_tokenizer_save(handle_, path.c_str(), error); });
+  }
   // Writes the token file of a text file, durably. errors: IO, NOT_FOUND.
   Outcome<void> write(Text text_path, Text token_path) const {
     return detail::call({text_path, token_path}, [&](auto* error) {
@@ -97,6 +102,25 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
   static Outcome<Tokenizer> open(const Instance& instance, const char* kind, Text path) {
     return detail::make<Tokenizer>({path}, [&](auto* out, auto* error) {
       return cairn_tokenizer_open(instance.get(), kind, path.c_str(), out, error);
+    });
+  }
+};
+
+// A chat template. Immutable, and of all threads.
+class Template : public detail::Handle<cairn_template_t, cairn_template_retain, cairn_template_release> {
+ public:
+  using Handle::Handle;
+  // name: what errors call it. errors: CORRUPT_FILE, UNSUPPORTED (a tag, filter or test that is not known).
+  static Outcome<Template> create(std::string_view source, Text name = "template") {
+    return detail::make<Template>({name}, [&](auto* out, auto* error) {
+      return cairn_template_create(source.data(), source.size(), name.c_str(), out, error);
+    });
+  }
+  // The text that it makes of a JSON object: messages, tools, add_generation_prompt and so on. errors: INVALID_ARGUMENT (also what
+  // the template raises), UNSUPPORTED (more steps or bytes than are allowed).
+  Outcome<std::string> render(std::string_view values) const {
+    return detail::make_text({}, [&](auto* out, auto* error) {
+      return cairn_template_render(handle_, values.data(), values.size(), out, error);
     });
   }
 };

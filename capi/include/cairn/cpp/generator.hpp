@@ -45,6 +45,12 @@ class Generator : public detail::Handle<cairn_generator_t, cairn_generator_retai
       return cairn_generator_begin(handle_, sample, prompt.data(), prompt.size(), &sampling, error);
     });
   }
+  // The same for a text that begins as what the sample has: what both begin with is not read again.
+  Outcome<void> extend(uint32_t sample, Span<const int32_t> text, const Sampling& sampling = {}) {
+    return detail::call({}, [&](auto* error) {
+      return cairn_generator_extend(handle_, sample, text.data(), text.size(), &sampling, error);
+    });
+  }
   Outcome<void> end(uint32_t sample) {
     return detail::call({}, [&](auto* error) { return cairn_generator_end(handle_, sample, error); });
   }

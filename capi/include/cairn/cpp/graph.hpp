@@ -129,6 +129,10 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
       return cairn_graph_resident(handle_, &desc, kind, fill, out, error);
     });
   }
+  // From here on ops whose weights the rule names get an adapter. errors: INVALID_ARGUMENT.
+  Outcome<void> adapt(const cairn_adapter_t& rule) {
+    return detail::call({}, [&](auto* error) { return cairn_graph_adapt(handle_, &rule, error); });
+  }
   // The first output of an op; its first N. errors: INVALID_ARGUMENT (names op, operand and both shapes), NOT_FOUND.
   Outcome<Value> op(Text name, Span<const Value> inputs, Span<const Attr> attrs = {}) {
     Value made{};

@@ -188,6 +188,13 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
         {}, [&](auto* error) { return cairn_session_digest(handle_, hex, error); },
         [&] { return std::string(hex); });
   }
+  // The same over the frozen parameters alone, as they are stored.
+  Outcome<std::string> base_digest() {
+    char hex[33] = {};
+    return detail::call(
+        {}, [&](auto* error) { return cairn_session_base_digest(handle_, hex, error); },
+        [&] { return std::string(hex); });
+  }
 
   // Parameters alone, by name. errors: NOT_FOUND (names the first that is not there), CORRUPT_FILE; IO.
   Outcome<void> load(const Checkpoint& checkpoint) {
@@ -210,6 +217,13 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   Outcome<void> load_safetensors(Text path, Span<const cairn_name_t> names = {}) {
     return detail::call({path}, [&](auto* error) {
       return cairn_session_import(handle_, path.c_str(), names.data(), names.size(), error);
+    });
+  }
+  // The same, and GGUF files, of parameters that a file has in another order.
+  Outcome<void> load_safetensors(Text path, Span<const cairn_name_t> names,
+                                 const cairn_import_options_t& options) {
+    return detail::call({path}, [&](auto* error) {
+      return cairn_session_import_as(handle_, path.c_str(), names.data(), names.size(), &options, error);
     });
   }
 

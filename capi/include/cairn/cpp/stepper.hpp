@@ -214,6 +214,12 @@ class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cai
                                 files.size(), error);
     });
   }
+  // The same by options, which say also whether frozen parameters are stored; they borrow their texts.
+  Outcome<void> save(Text directory, const cairn_save_options_t& options) {
+    return detail::call({directory}, [&](auto* error) {
+      return cairn_stepper_save_as(handle_, directory.c_str(), &options, error);
+    });
+  }
   // Goes on exactly where the saved one was. errors: CORRUPT_FILE, WRONG_STATE.
   Outcome<void> restore(const Checkpoint& checkpoint) {
     return detail::call({},

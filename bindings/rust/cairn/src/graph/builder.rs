@@ -1,4 +1,5 @@
 //! A graph while it is built.
+use super::adapter::Adapter;
 use super::op::Op;
 use super::value::{value_info, Brand, Value, ValueInfo};
 use super::Graph;
@@ -189,6 +190,39 @@ impl GraphBuilder {
         let graph = self.raw.get();
         let number = fill(0, |out, error| unsafe { sys::cairn_graph_resident(graph, &desc, kind, start, out, error) })?;
         Ok(Value { number, brand: self.brand })
+    }
+
+    /// From here on ops whose weights the rule names get an adapter; freezing freezes all other parameters.
+    ///
+    /// ```
+    /// # use cairn::{Adapter, DType, Ends, Parameter};
+    /// # let instance = cairn::Instance::new()?;
+    /// # let mut graph = instance.graph()?;
+    /// graph.adapt(&Adapter { rank: 4, targets: "*_proj".into(), ..Adapter::default() })?;
+    /// # let x = graph.input("x", &[8, 16], DType::F32)?;
+    /// let w = graph.parameter("q_proj.weight", &[16, 16], Parameter::normal(0.1))?;
+    /// let y = graph.linear(x, w).build()?;
+    /// # let loss = graph.mse(y, x).build()?;
+    /// let graph = graph.freeze(Ends::loss(loss))?;
+    /// assert_eq!(graph.parameters().count(), 3);
+    /// # Ok::<(), cairn::Error>(())
+    /// ```
+    pub fn adapt(&mut self, rule: &Adapter) -> Result<()> {
+        let texts = [&rule.targets, &rule.except, &rule.saved, &rule.ranks, &rule.alphas];
+        let [targets, except, saved, ranks, alphas] = texts.map(|text| c_text("a pattern of modules", text));
+        let (targets, except, saved, ranks, alphas) = (targets?, except?, saved?, ranks?, alphas?);
+        let mut raw: sys::cairn_adapter_t = blank();
+        raw.kind = rule.kind as u32;
+        raw.rank = rule.rank;
+        raw.alpha = rule.alpha;
+        raw.dropout = rule.dropout;
+        raw.targets = targets.as_ptr();
+        raw.except = except.as_ptr();
+        raw.saved = saved.as_ptr();
+        raw.ranks = ranks.as_ptr();
+        raw.alphas = alphas.as_ptr();
+        let graph = self.raw.get();
+        check(|error| unsafe { sys::cairn_graph_adapt(graph, &raw, error) })
     }
 
     /// Begins an op by its name, be it the library's ([`ops`](crate::ops) lists them) or a custom one.

@@ -1,4 +1,5 @@
 //! Graphs: values, ops, parameters, regions.
+pub(crate) mod adapter;
 pub(crate) mod builder;
 pub(crate) mod op;
 pub mod ops;

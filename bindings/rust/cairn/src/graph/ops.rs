@@ -277,7 +277,7 @@ impl GraphBuilder {
 
     /// Begins the op `dropout`: y = x keep / (1 - rate), 0 \<= rate \< 1; element e is kept if
     /// uniform(random\_block(key with op = rng, e / 4)\[e % 4\]) \>= rate. rng: set by the graph, the same for the op
-    /// and its gradient.
+    /// and its gradient. first: the number of x's first element, a multiple of 4; default 0.
     pub fn dropout(&mut self, x: Value, rate: f64) -> Dropout<'_> {
         Dropout(Op::new(self, "dropout", &[x]).attr("rate", rate))
     }
@@ -323,6 +323,11 @@ impl GraphBuilder {
     /// Begins the op `reshape`: x's bytes under another shape; costs nothing. shape: one -1 is worked out.
     pub fn reshape(&mut self, x: Value, shape: &[i64]) -> Reshape<'_> {
         Reshape(Op::new(self, "reshape", &[x]).attr("shape", shape))
+    }
+
+    /// Begins the op `detach`: y = x, a constant to backward: no gradient goes back through it. It costs nothing.
+    pub fn detach(&mut self, x: Value) -> Detach<'_> {
+        Detach(Op::new(self, "detach", &[x]))
     }
 
     /// Begins the op `transpose`: Axes in the order of perm.
@@ -1210,6 +1215,11 @@ impl<'g> Dropout<'g> {
         Self(self.0.attr("rng", rng))
     }
 
+    /// The attribute `first`, which may be left out.
+    pub fn first(self, first: i64) -> Self {
+        Self(self.0.attr("first", first))
+    }
+
     /// Adds the op and returns `y`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
@@ -1425,6 +1435,18 @@ pub struct MseOutputs {
 pub struct Reshape<'g>(Op<'g>);
 
 impl<'g> Reshape<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `detach`, begun by [`GraphBuilder::detach`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Detach<'g>(Op<'g>);
+
+impl<'g> Detach<'g> {
     /// Adds the op and returns `y`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
@@ -1650,6 +1672,7 @@ pub(crate) const NAMES: &[&str] = &[
     "accuracy",
     "mse",
     "reshape",
+    "detach",
     "transpose",
     "slice",
     "concat",

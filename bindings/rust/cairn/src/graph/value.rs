@@ -90,6 +90,8 @@ pub struct ValueInfo<'g> {
     pub region: u32,
     /// Its size.
     pub bytes: u64,
+    /// Whether it is a parameter that is not trained.
+    pub frozen: bool,
 }
 
 /// # Safety
@@ -105,5 +107,6 @@ pub(crate) unsafe fn value_info<'g>(graph: *const sys::cairn_graph_t, value: Val
         kind: ValueKind::from(raw.kind),
         region: raw.region,
         bytes: raw.bytes,
+        frozen: raw.frozen != 0,
     })
 }

@@ -167,16 +167,32 @@ impl Stepper {
     /// own and copies of files. Durable when it returns, and all or nothing. Errors: `Io`,
     /// `InvalidArgument` (the directory holds other files).
     pub fn save(&mut self, directory: impl AsRef<Path>, words: &[(&str, &str)], files: &[&Path]) -> Result<()> {
-        let directory = c_path(directory.as_ref())?;
+        self.save_as(directory.as_ref(), words, files, false)
+    }
+
+    /// The same without the frozen parameters: who restores the checkpoint, or loads it, has the same ones in the session
+    /// already; they are compared.
+    pub fn save_without_frozen(
+        &mut self,
+        directory: impl AsRef<Path>,
+        words: &[(&str, &str)],
+        files: &[&Path],
+    ) -> Result<()> {
+        self.save_as(directory.as_ref(), words, files, true)
+    }
+
+    fn save_as(&mut self, directory: &Path, words: &[(&str, &str)], files: &[&Path], without: bool) -> Result<()> {
+        let directory = c_path(directory)?;
         let mut texts = Texts::default();
         let rows = metadata(&mut texts, words)?;
         let paths = files.iter().map(|path| c_path(path)).collect::<Result<Vec<_>>>()?;
         let pointers: Vec<_> = paths.iter().map(|path| path.as_ptr()).collect();
-        let (rows, files) = ((rows.as_ptr(), rows.len()), (pointers.as_ptr(), pointers.len()));
+        let mut options: sys::cairn_save_options_t = blank();
+        (options.metadata, options.metadata_count) = (rows.as_ptr(), rows.len());
+        (options.files, options.file_count) = (pointers.as_ptr(), pointers.len());
+        options.without_frozen = without.into();
         let stepper = self.raw.get();
-        check(|error| unsafe {
-            sys::cairn_stepper_save(stepper, directory.as_ptr(), rows.0, rows.1, files.0, files.1, error)
-        })
+        check(|error| unsafe { sys::cairn_stepper_save_as(stepper, directory.as_ptr(), &options, error) })
     }
 
     /// Goes on exactly where the saved one was: to the same bits. Errors: `CorruptFile`, `WrongState`, and
