@@ -1,6 +1,5 @@
 -- BERT: every norm follows the sum that a part of a block makes with its input; learned positions, types of tokens
 -- (which text of a pair they are of), biases everywhere. Sentence models such as MiniLM are it, too.
-local NONE = require("families.parts.config").NONE
 
 return {
   words = "BERT, MiniLM, BGE, E5: masked tokens, classes, tags",
@@ -9,7 +8,7 @@ return {
   defaults = {
     vocab_size = 30522, hidden_size = 768, intermediate_size = 3072, num_hidden_layers = 12, num_attention_heads = 12,
     hidden_act = "gelu", max_position_embeddings = 512, type_vocab_size = 2, layer_norm_eps = 1e-12,
-    tie_word_embeddings = true, architectures = NONE, id2label = NONE, num_labels = NONE,
+    tie_word_embeddings = true,
   },
   fixed = { is_decoder = false, position_embedding_type = "absolute", problem_type = "single_label_classification",
             hidden_dropout_prob = "any", attention_probs_dropout_prob = "any", pooler_fc_size = "any",

@@ -13,7 +13,6 @@ return {
     attention_bias = false, mlp_bias = false, decoder_bias = true, classifier_pooling = "cls",
     classifier_bias = false, classifier_activation = "gelu", tie_word_embeddings = true, layer_types = NONE,
     local_attention = 128, global_attn_every_n_layers = 3, global_rope_theta = 160000, local_rope_theta = 10000,
-    architectures = NONE, id2label = NONE, num_labels = NONE,
   },
   fixed = { is_decoder = false, problem_type = "single_label_classification", hidden_act = "any",
             -- What other keys say, or how it is computed.

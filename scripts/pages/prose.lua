@@ -85,6 +85,34 @@ prose.tokenize = {
     { "cairn tokenize DIR book.txt | cairn tokenize DIR --decode", "the same text, if the tokenizer loses nothing" },
   },
 }
+prose.template = {
+  name = "conversations as a chat template writes them",
+  about = {
+    "Prints what a model is trained on with rows of instruction data: the text that its chat template writes of " ..
+      "each row, the tokens, and which of them are learned. It reads the template and the tokenizer of a model's " ..
+      "directory or a GGUF file, and rows in the forms that data= of `cairn train` takes.",
+    "For people, a line with + is learned. With --json, an object for each row.",
+  },
+  examples = {
+    { "cairn template DIR chat.jsonl --limit 3", "" },
+    { "cairn template DIR chat.jsonl --json | jq .mask", "" },
+  },
+}
+prose.chat = {
+  about = { "Holds a conversation with a model by its chat template, on a terminal or a pipe. The model is that of " ..
+    "a directory, of a GGUF file, or of a run. The caches hold earlier turns: a turn reads its new tokens alone." },
+  examples = {
+    { "cairn chat SmolLM2-135M-Instruct", "lines are turns; /reset begins again, /exit ends" },
+    { "cairn chat model.gguf --adapter run --prompt Hello", "one answer, by an adapter that was trained on the file" },
+  },
+}
+prose.convert = {
+  name = "a model as a GGUF file",
+  about = { "Writes a model as a GGUF file, which llama.cpp runs and cairn trains: keys, tensors, tokenizer and " ..
+    "chat templates. Matrices are written in the format named; vectors, norms, routers and positions are f32." },
+  examples = { { "cairn convert SmolLM2-135M model.gguf --format q8_0", "" },
+               { "cairn convert model.gguf small.gguf --format q4_0", "from blocks to smaller ones" } },
+}
 prose.generate = {
   about = { "Prints text that a trained model continues a prompt with, as its tokens come. The model is that of a " ..
     "run, or of a directory with config.json and safetensors files. One with an encoder and a decoder, as T5, " ..
@@ -144,9 +172,13 @@ prose.export = {
   about = { "Writes the weights of a checkpoint as a safetensors file, by the names that Hugging Face's models " ..
     "have. --to hf writes a directory that Transformers reads: config.json, generation_config.json, weights in " ..
     "files of at most --shard-size, and the files of the tokenizer that the directory had which the weights " ..
-    "came from. The directory must be new or empty. `cairn train --init` reads both." },
+    "came from. The directory must be new or empty. `cairn train --init` reads both. --to adapter writes the " ..
+    "adapters of a run with lora= as PEFT reads them, --to gguf-adapter as llama.cpp does, and --merge adds them " ..
+    "to the weights. --to gguf writes a GGUF file." },
   examples = { { "cairn export run model.safetensors", "" },
-               { "cairn export run model --to hf", "from_pretrained(\"model\") goes on with it" } },
+               { "cairn export run model --to hf", "from_pretrained(\"model\") goes on with it" },
+               { "cairn export tuned adapter --to adapter", "of a run with lora=" },
+               { "cairn export tuned model --to hf --merge base", "" } },
 }
 prose.devices = {
   about = { "Lists the devices of this machine: processors and their instruction set in use, and GPUs where the " ..

@@ -159,11 +159,13 @@ function args.region(text, what)
   return { pattern = pattern, policy = policy }
 end
 
--- PATTERN=FORMAT -> {pattern, format}, as cairn.plan takes it. The pattern may have a '='.
+-- PATTERN=FORMAT -> {pattern, format}, as cairn.plan takes it; FORMAT alone has no pattern. The pattern may have a '='.
 function args.format(text, what)
+  if text:find("^[%w_]+$") then return { format = text } end
   local pattern, name = text:match("^(.*)=(.*)$")
   if not pattern or pattern == "" or name == "" then
-    fail.usage(("%s: '%s' is no rule; wanted: PATTERN=FORMAT, as 'h.*.weight=int8'"):format(what, unicode.shown(text)))
+    fail.usage(("%s: '%s' is no rule; wanted: PATTERN=FORMAT, as 'h.*.weight=int8', or FORMAT"):format(what,
+      unicode.shown(text)))
   end
   if unicode.text(text) ~= text then
     fail.usage(("%s: '%s' is not UTF-8; names of parameters are, so it matches none"):format(what, unicode.shown(text)))
@@ -187,8 +189,9 @@ args.COMMON = {
     "for activations: auto (default), keep, recompute, offload" },
   region = { args.region, "policy of regions by their paths, as 'h*/attn=recompute' (keep, recompute, offload, " ..
     "offload:host, offload:disk); may be given several times: the last that matches counts", "RULE" },
-  format = { args.format, "what parameters are stored as by their names, as 'h.*.weight=int8' (`cairn ops " ..
-    "--formats`; int8 is for frozen parameters); may be given several times: the last that matches counts", "RULE" },
+  format = { args.format, "what parameters are stored as by their names, as 'h.*.weight=int8', or a format alone, " ..
+    "as nf4: that of all frozen matrices of linear ops (`cairn ops --formats`; frozen parameters without a rule " ..
+    "keep the type of their file); may be given several times: the last that matches counts", "RULE" },
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks, or the " ..
       "device has memory of its own); none, with a device model: nowhere" },

@@ -30,6 +30,9 @@ function format.count(number)
   return grouped
 end
 
+-- 1 row, 2 rows
+function format.counted(number, noun) return ("%.0f %s%s"):format(number, noun, number == 1 and "" or "s") end
+
 -- 124.4 M (124,439,808); few as they are.
 function format.parameters(count)
   local units, at, value = { "", " K", " M", " B", " T" }, 1, count

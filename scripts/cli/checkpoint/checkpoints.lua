@@ -1,6 +1,8 @@
 -- The run directory: step-00000010, step-00000020 ..., of which the newest few and the best are kept; and what a
 -- checkpoint tells of its run.
 local args = require "cli.base.args"
+local adapters = require "cli.recipe.adapters"
+local base = require "cli.checkpoint.base"
 local cairn = require "cairn"
 local bundle = require "cli.checkpoint.bundle"
 local fail = require "cli.base.fail"
@@ -107,6 +109,7 @@ function checkpoints.save(run, out)
   if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
   if spec.options.amp_rules then metadata["amp.rules"] = precision.text(spec.options.amp_rules) end
   metadata["formats"] = parameters.metadata(spec.options.formats)
+  metadata["adapter"] = adapters.text(run.o, run.graph, run.recipe)
   local source = run.source or {}
   metadata["model.directory"], metadata["model.dtype"] = source.directory, source.dtype ~= "f32" and source.dtype or nil
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
@@ -124,13 +127,15 @@ function checkpoints.save(run, out)
   local sums = run.sums:text()
   if sums ~= "" then metadata["metrics"] = sums end
   local directory = checkpoints.path(out, report.step)
+  local without = base.is_left_out(run)
+  if without then base.write(run, metadata) end
   bundle.with_files(run.bundle, staging(out), function(files, about)
     for key, value in pairs(about) do metadata[key] = value end
     if tokenizer then
       metadata["tokenizer"] = tokenizer.kind
       metadata["tokenizer.file"] = tokenizer.file
     end
-    return fail.check("save", run.stepper:save(directory, metadata, files))
+    return fail.check("save", run.stepper:save(directory, metadata, files, { without_frozen = without }))
   end, tokenizer)
   prune(out, directory, spec.options.keep or KEPT, run.best, spec.note, run.kept)
   return directory

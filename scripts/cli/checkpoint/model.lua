@@ -3,6 +3,7 @@
 -- gives it.
 local cairn = require "cairn"
 local args = require "cli.base.args"
+local base = require "cli.checkpoint.base"
 local bundle = require "cli.checkpoint.bundle"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local fail = require "cli.base.fail"
@@ -17,6 +18,7 @@ local model = {}
 model.OPTIONS = {
   recipe = { args.text, "a recipe to take the generation graph and names from, instead of the checkpoint's", "FILE" },
   ["recipe-changed"] = { args.FLAG, "take a --recipe whose text is not the one the model was trained with" },
+  base = base.OPTION,
 }
 
 local function parts_of(opened, trained, root, options, generates)
@@ -37,7 +39,7 @@ local function session_of(opened, graph, options, wanted)
   if not options.rates then options.rates = "model" end  -- nobody asks how long this plan takes
   local plan = fail.plan("plan", cairn.plan(graph, runs.device(options), wanted))
   local session = fail.check("session", cairn.session(plan))
-  fail.check(opened.directory, session:load(opened.checkpoint))
+  base.load(opened, session, graph, options)
   return session, plan
 end
 

@@ -1,4 +1,5 @@
 -- Going on from a checkpoint: what is otherwise than in the run so far is said, never taken silently.
+local base = require "cli.checkpoint.base"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
@@ -110,7 +111,7 @@ end
 
 -- Puts the run where the checkpoint was.
 function resume.restore(run, opened)
-  local ok, err = run.stepper:restore(opened.checkpoint)
+  local ok, err = base.restore(run, opened)
   if ok then return end
   if err.status == "CORRUPT_FILE" then
     err.message = err.message .. "; --resume DIR/step-N goes on from an older checkpoint, if there is one"

@@ -1,5 +1,6 @@
 -- cairn evaluate RUN|step-dir [key=value ...], or FILE.safetensors RECIPE [key=value ...]
 local args = require "cli.base.args"
+local attach = require "cli.adapter.attach"
 local cairn = require "cairn"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local decode = require "cli.base.json_decode"
@@ -21,6 +22,7 @@ local KNOWN = args.known("device threads budget amp format policy tiers link rat
   best = { args.FLAG, "the best checkpoint of a run, by its evaluations, and not the newest" },
   recipe = { args.text, "the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = models.OPTIONS["recipe-changed"],
+  base = models.OPTIONS.base, adapter = attach.OPTION,
 })
 
 -- What the words name: for evaluating.open.
@@ -31,8 +33,10 @@ local function named(words, settings, options, root, note)
     if words[2] then fail.usage(("unexpected '%s'; usage: %s"):format(words[2], USAGE)) end
     from.recipe = recipes.load(words[1], root)
     from.weights = directories.weights(from.recipe.directory)
+    if options.adapter then from.settings = attach.to(from.recipe, options.adapter, settings) end
     return from
   end
+  if options.adapter then fail.usage("--adapter goes with a model's directory") end
   if words[1]:find("%.safetensors$") and not posix.list(words[1]) then
     if options.best then fail.usage("--best goes with a run's directory") end
     local name = words[2] or options.recipe

@@ -13,7 +13,9 @@ return function(arguments)
   -- A path with '=' in it was taken for a setting.
   for _, setting in ipairs(settings) do words[#words + 1] = setting[1] .. "=" .. setting[2] end
   if #words ~= 1 then fail.usage("one file is needed; usage: " .. USAGE) end
-  local text = fail.check(words[1], cairn.inspect(words[1]))
+  local text, err = cairn.inspect(words[1])
+  if not text and err.status == "UNSUPPORTED" then fail.input(tostring(err)) end
+  fail.check(words[1], text, err)
   io.stdout:write(options.json and inspection.json(text) .. "\n" or inspection.text(words[1], text))
   return 0
 end

@@ -1,14 +1,18 @@
 -- cairn logits DIR --tokens 1,2,3
 local args = require "cli.base.args"
+local attach = require "cli.adapter.attach"
 local directory = require "cli.model.directory"
 local fail = require "cli.base.fail"
 local forward = require "cli.model.forward"
 local json = require "cli.base.json"
 local models = require "cli.checkpoint.model"
 local recipes = require "cli.recipe.load"
+local runs = require "cli.train.run"
 local slice = require "cli.base.slice"
+local teacher = require "cli.instruct.teacher"
 
-local USAGE = "cairn logits DIR --tokens 1,2,3 [--decoder-tokens 0,4] [--positions last|all] [--json]"
+local USAGE = "cairn logits DIR --tokens 1,2,3 [--decoder-tokens 0,4] [--positions last|all] [--json], or cairn " ..
+  "logits DIR data=FILE --top N --out FILE"
 local MOST_TOKENS = 2 ^ 20
 
 -- Ids with commas between.
@@ -29,9 +33,13 @@ local KNOWN = args.known("device threads budget tiers amp json quiet", {
   tokens = { ids, "what the model reads: numbers of tokens, with commas between", "IDS" },
   ["decoder-tokens"] = { ids, "of a model with an encoder and a decoder: what the decoder has written, after the " ..
     "token that begins texts; --positions are of these", "IDS" },
+  top = { args.whole(1, 1024), "with data=FILE, rows: so many of the likeliest tokens after each token go into --out",
+    "N" },
+  out = { args.text, "file of a teacher, for objective=distill teacher=FILE", "FILE" },
   positions = { args.choice("last", "all"), "of which tokens the logits are: the last (default), or all" },
   json = { args.FLAG, "one JSON object on stdout: logits, an array, or with --positions all one for each token" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
+  base = models.OPTIONS.base, adapter = attach.OPTION,
 })
 
 local function check_tokens(tokens, vocabulary, what)
@@ -100,6 +108,7 @@ local function of_directory(name, root, options, settings, given, all)
   settings[#settings + 1] = { "seq", ("%d"):format(#given.tokens) }
   if given.decoder then settings[#settings + 1] = { "target_seq", ("%d"):format(#given.decoder) } end
   local recipe, has = recipes.load(name, root), false
+  if options.adapter then settings = attach.to(recipe, options.adapter, settings) end
   for _, row in ipairs(recipe.rows) do has = has or row[1] == "target_seq" end
   check_decoder(has, given)
   local o = recipes.resolve(recipe, settings, nil, false)
@@ -127,10 +136,31 @@ local function of_run(name, root, options, given, all)
   return rows_of(model, given, positions, 1)
 end
 
+-- What a model expects of instruction data, for one that learns it.
+local function write_teacher(name, root, options, settings)
+  if not directory.is(name) or not options.top or not options.out then
+    fail.usage("--top N and --out FILE go together, with a model's directory and data=FILE; usage: " .. USAGE)
+  end
+  local recipe = recipes.load(name, root)
+  local o = recipes.resolve(recipe, settings, nil, false)
+  if not recipe.likeliest then fail.usage("--top goes with decoders") end
+  if o.form ~= "rows" then fail.usage("--top: data=FILE with rows (.jsonl, .csv, .tsv) is needed; usage: " .. USAGE) end
+  local count = math.min(options.top, o.vocab)
+  local about = { seed = 0, steps = 1, accumulate = 1, directory = recipe.directory.path, note = function(message)
+    if not options.quiet then io.stderr:write(message, "\n") end
+  end }
+  local total = teacher.write(recipe, o, options, count, options.out, runs.helpers(about))
+  if options.json then
+    io.stdout:write(json.encode(json.object { { "file", options.out }, { "tokens", total }, { "top", count } }), "\n")
+  end
+  return 0
+end
+
 return function(arguments, root)
   local options, words, settings = args.parse(arguments, KNOWN, USAGE)
   if not options then return 0 end
   if #words ~= 1 then fail.usage("one directory is needed; usage: " .. USAGE) end
+  if options.top or options.out then return write_teacher(words[1], root, options, settings) end
   if not options.tokens then fail.usage("--tokens is needed; usage: " .. USAGE) end
   local all = options.positions == "all"
   local rows
@@ -138,6 +168,7 @@ return function(arguments, root)
   if directory.is(words[1]) then
     rows = of_directory(words[1], root, options, settings, given, all)
   else
+    if options.adapter then fail.usage("--adapter goes with a model's directory; usage: " .. USAGE) end
     if #settings > 0 then fail.usage("key=value goes with a model's directory; usage: " .. USAGE) end
     rows = of_run(words[1], root, options, given, all)
   end

@@ -46,8 +46,10 @@ local FORMATS_HEAD = [[
 
 How tensors are stored (`cairn ops --formats`; from `runtime/formats/formats.def`). A plan stores parameters as
 `parameters` of its options says, or as the last rule of `formats` (`--format 'h.*.weight=int8'`) whose pattern matches
-their name. Formats that are dequantised are for frozen parameters of two or more dimensions, whose rows are full
-blocks: the plan decodes them before ops read them, and keeps or recomputes what it decoded like an activation.
+their name; a format alone (`--format nf4`) is for all frozen matrices of linear ops, and frozen parameters without a
+rule keep the type of the file that they come from. Formats that are dequantised are for frozen parameters of two or
+more dimensions, whose rows are full blocks: the plan decodes them before ops read them, and keeps or recomputes what
+it decoded like an activation.
 ]]
 
 local OPTIMIZERS_HEAD = [[
@@ -166,7 +168,7 @@ local READS = {
 }
 local function format_facts(row)
   local trains = row.trains and "A parameter that is trained may be stored so."
-    or row.read == "dequantised" and "For frozen parameters." or "No choice for parameters."
+    or (row.read == "dequantised" or row.name == "f16") and "For frozen parameters." or "No choice for parameters."
   return ("%s %s"):format(READS[row.read], trains)
 end
 

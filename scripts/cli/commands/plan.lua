@@ -9,10 +9,10 @@ local fail = require "cli.base.fail"
 local files = require "cli.base.files"
 local fit = require "cli.plan.fit"
 local format = require "cli.base.format"
+local formats = require "cli.recipe.formats"
 local joint = require "cli.plan.joint"
 local json = require "cli.base.json"
 local lengths = require "cli.recipe.lengths"
-local parameters = require "cli.recipe.parameters"
 local precision = require "cli.recipe.precision"
 local rates = require "cli.plan.rates"
 local refusal = require "cli.plan.refusal"
@@ -86,7 +86,7 @@ local function rows_of(plan, micro_steps)
     { "memory_bytes", summary.memory(plan) }, { "tier_bytes", summary.tier_bytes(plan) },
     { "live_peak_bytes", plan.live_peak_bytes },
     { "persistent_bytes", plan.persistent_bytes }, { "values", plan.value_count }, { "ops", plan.op_count },
-    { "in_place_ops", plan.counters.in_place_ops },
+    { "in_place_ops", plan.counters.in_place_ops }, { "row_tiles", plan.counters.row_tiles },
     { "measured_ops", plan.counters.measured_ops }, { "instructions", plan.instruction_count },
     { "regions", plan.region_count },
   }
@@ -125,7 +125,7 @@ return function(arguments, root)
   options.optimizer = recipes.optimizer(recipe, given)
   precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, given)
-  options.formats = parameters.formats(recipe, options)
+  options.formats = formats.rules(recipe, given, options)
   local device = runs.device(options)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
@@ -158,7 +158,7 @@ return function(arguments, root)
       { recipe = recipe, o = o })
     numbers = fail.check("plan", plan:summary())
   end
-  local count = runs.parameter_count(plan.graph)
+  local count, trained = runs.parameter_count(plan.graph)
   local in_memory = not options.device_model and not options.quiet and tmpfs(numbers)
   if in_memory then io.stderr:write(in_memory, "\n") end
   local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)
@@ -168,6 +168,7 @@ return function(arguments, root)
   if options.json then
     local out = rows_of(numbers, micro_steps)
     out[#out + 1] = { "parameter_count", count }
+    out[#out + 1] = { "trainable_parameters", trained }
     for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do out[#out + 1] = row end
     if options.amp_rules then out[#out + 1] = { "amp", precision.json(plan, options) } end
     if list then out[#out + 1] = { "programs", store.json(list, micro_steps) } end
@@ -203,7 +204,9 @@ return function(arguments, root)
   io.stdout:write(("bound             %s: no step of the forms tried can be faster; gap %s\n"):format(
     format.seconds(bound), format.percent(bound > 0 and step / bound - 1 or numbers.gap)))
   io.stdout:write(precision.lines(plan, options))
-  io.stdout:write(("parameters        %s\n"):format(format.parameters(count)), summary.lines(numbers))
+  local parts = trained and trained < count and (", of which %s are trained and %s frozen"):format(
+    format.parameters(trained), format.parameters(count - trained)) or ""
+  io.stdout:write(("parameters        %s%s\n"):format(format.parameters(count), parts), summary.lines(numbers))
   if list then io.stdout:write(store.text(list)) end
   if options.html then io.stdout:write("picture           " .. options.html .. "\n") end
   return 0

@@ -7,8 +7,8 @@ local costs = require "cli.plan.costs"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
+local formats = require "cli.recipe.formats"
 local json = require "cli.base.json"
-local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -166,7 +166,7 @@ return function(arguments, root)
   options.optimizer = recipes.optimizer(recipe, o)
   precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, o)
-  options.formats = parameters.formats(recipe, options)
+  options.formats = formats.rules(recipe, o, options)
   runs.check_one_program(recipe, o, options)
   if options.predicted then
     if options.profile_out or options.steps then fail.usage("--predicted goes without --profile-out and --steps") end

@@ -1,5 +1,7 @@
 -- cairn train RECIPE [key=value ...]
 local args = require "cli.base.args"
+local attach = require "cli.adapter.attach"
+local base = require "cli.checkpoint.base"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local conduct = require "cli.train.conduct"
 local config = require "cli.recipe.config"
@@ -8,6 +10,7 @@ local directory = require "cli.model.directory"
 local evaluation = require "cli.train.evaluation"
 local facts = require "cli.plan.facts"
 local fail = require "cli.base.fail"
+local formats = require "cli.recipe.formats"
 local joint = require "cli.plan.joint"
 local lengths = require "cli.recipe.lengths"
 local metrics = require "cli.train.metrics"
@@ -18,10 +21,12 @@ local out_directory = require "cli.checkpoint.out_directory"
 local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
+local prepared = require "cli.train.prepared"
 local recipes = require "cli.recipe.load"
 local records = require "cli.train.records"
 local results = require "cli.train.result"
 local resume = require "cli.checkpoint.resume"
+local run_directory = require "cli.checkpoint.run_directory"
 local runs = require "cli.train.run"
 local samples = require "cli.train.samples"
 local settings_of_run = require "cli.checkpoint.settings"
@@ -34,8 +39,8 @@ local KNOWN = args.known("device threads budget amp format policy region tiers l
   ["device-model"] = { function()
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`", elsewhere = true },
-  init = { args.text, "initial weights, by the names that `cairn export` writes: a safetensors file, or a directory " ..
-    "with a model", "DIR|FILE" },
+  init = { args.text, "initial weights, by the names that `cairn export` writes: a safetensors file, a directory " ..
+    "with a model; or one with an adapter that PEFT wrote, where a model's directory is the recipe", "DIR|FILE" },
   ["init-missing"] = { args.text, "with --init: parameters that the file may lack, and that begin fresh, as " ..
     "'head.*,*.bias'", "PATTERNS" },
   out = { args.text, "where checkpoints, run.json, metrics.jsonl, report.html and other records go", "DIR" },
@@ -62,6 +67,7 @@ local KNOWN = args.known("device threads budget amp format policy region tiers l
   prefetch = { args.whole(1), "micro-batches that a thread makes ahead of the model (default 0, at most 64)", "N" },
   mlflow = { args.text, "record the run in MLflow's file store in this directory, too", "DIR" },
   force = { args.FLAG, "start again in an --out that has checkpoints already" },
+  base = base.OPTION,
   recipe = { args.text, "with --resume: the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = { args.FLAG, "with --resume: take a recipe whose text is not the one the run was trained with" },
 })
@@ -87,6 +93,9 @@ local function specify(options, words, settings, texts, root, file, note)
     if not words[1] and not file then fail.usage("a recipe is needed; usage: " .. USAGE) end
     recipe = recipes.load(file and config.recipe(file, words[1], root) or words[1], root)
   end
+  if options.init and attach.is(options.init) then
+    settings, options.init = attach.to(recipe, options.init, settings), nil
+  end
   if recipe.directory then options.init = options.init or directory.weights(recipe.directory) end
   if options.init_missing and not options.init then
     fail.usage("--init-missing goes with --init FILE")
@@ -109,7 +118,7 @@ local function specify(options, words, settings, texts, root, file, note)
   for _, setting in ipairs(settings) do data_given = data_given or setting[1] == "data" end
   options.optimizer = recipes.optimizer(recipe, o)
   options.amp_rules = precision.rules(recipe, o)
-  options.formats = parameters.formats(recipe, options)
+  options.formats = formats.rules(recipe, o, options, opened and false, note)
   if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
   local number = opened and opened.number or function(_, otherwise) return otherwise end
   local trained = opened and opened.option("batch")
@@ -149,7 +158,8 @@ end
 local function start(run, opened, options, note)
   if opened then
     resume.restore(run, opened)
-    run.source = { directory = opened.text("model.directory"), dtype = opened.text("model.dtype") }
+    run.source = { directory = opened.text("model.directory"), dtype = opened.text("model.dtype"),
+                   base = options.base and posix.real_path(options.base) or opened.text("base.path") }
     -- A checkpoint keeps the options it was saved under; those given now count, once no effective batch is open.
     local before = resume.place(run, opened, note)
     if before > 0 then run.sums:restore(opened.text("metrics")) end
@@ -277,6 +287,10 @@ return function(arguments, root)
   conduct.watch(run)
   local first = start(run, opened, options, note)
   if opened then resume.check_data(run, opened) end
+  local function stopped() return native.interrupts() > 0 end
+  if not prepared.run(run, opened and run_directory.of(opened.directory), first, out, note, stopped) then
+    fail.with(130, "interrupted before the first step; nothing was saved")
+  end
   local skipped = fail.check("step", run.stepper:report()).skipped_steps
   local result = { first_step = first, steps = first, records = records.new(options.json),
                    evaluations = records.array(options.json), evaluation_seconds = 0, empty_steps = 0,

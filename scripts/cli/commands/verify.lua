@@ -5,8 +5,8 @@ local comparable = require "cli.verify.comparable"
 local costs = require "cli.plan.costs"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
+local formats = require "cli.recipe.formats"
 local json = require "cli.base.json"
-local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -39,7 +39,8 @@ local Verifier = {}
 Verifier.__index = Verifier
 
 local function dataset_of(self, o)
-  local about = runs.helpers { seed = self.seed, steps = self.steps, accumulate = 1, note = function() end }
+  local about = runs.helpers { seed = self.seed, steps = self.steps, accumulate = 1, note = function() end,
+    directory = self.recipe.directory and self.recipe.directory.path }
   return self.recipe.call("dataset", o, about)
 end
 
@@ -206,8 +207,10 @@ function Verifier:apart(wide, how, result)
     self:gradients(self.o, MICRO_BATCHES, how, result))
 end
 
--- Whether the model draws random numbers: the same micro-batch has another loss under another seed.
+-- Whether the model draws random numbers: the same micro-batch has another loss under another seed. Adapters, which
+-- begin with zeros, do not show it.
 function Verifier:draws(o)
+  if (o.lora_dropout or 0) > 0 then return true end
   local run = self:open { accumulate = 2, o = o }
   run:initialise()
   local report = run:micro(0)
@@ -306,7 +309,7 @@ return function(arguments, root)
   options.optimizer = recipes.optimizer(recipe, o)
   precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, o)
-  options.formats = parameters.formats(recipe, options)
+  options.formats = formats.rules(recipe, o, options)
   runs.check_one_program(recipe, o, options)
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   local verifier = setmetatable({

@@ -48,8 +48,8 @@ local function each_text(path, what, take)
   return count
 end
 
--- Pieces of one length: where each begins among all tokens, and how many predictions it has.
-local function new_bucket(longest) return { first = flat.new(2 ^ 52), count = flat.new(longest) } end
+-- Pieces of one length: where each begins among all tokens, and how many places of a window it takes.
+function buckets.new(longest) return { first = flat.new(2 ^ 52), count = flat.new(longest) } end
 
 -- Micro-batches of one epoch: {program, first piece of its bucket's order, how many}.
 local function epoch_of(sorted, batch, seed)
@@ -68,8 +68,8 @@ end
 function buckets.dataset(o, run, tokenizer, part)
   local list, what = lengths.parse(o.lengths), part.what or "data"
   local tokens = flat.new(tokenizer and tokenizer.opened:vocabulary() - 1 or o.vocab - 1)
-  local sorted, count, predictions = {}, 0, 0
-  for i = 1, #list do sorted[i] = new_bucket(list[1]) end
+  local sorted, count = {}, 0
+  for i = 1, #list do sorted[i] = buckets.new(list[1]) end
   -- Cuts a text's tokens into pieces of at most the longest length; the last token of one is the first of the next, so
   -- that every token but the first is predicted once.
   local function add(array, size)
@@ -81,7 +81,7 @@ function buckets.dataset(o, run, tokenizer, part)
       while list[program] < made do program = program - 1 end
       sorted[program].first:add(first)
       sorted[program].count:add(made)
-      count, predictions = count + 1, predictions + made
+      count = count + 1
       first, size = first + made, size - made
     end
   end
@@ -104,6 +104,16 @@ function buckets.dataset(o, run, tokenizer, part)
     end
   end
   if count == 0 then fail.input(("%s: %s holds no text of two tokens"):format(what, part.path)) end
+  return buckets.batches(o, run.seed, sorted, ("%s: %s"):format(what, part.path), function(into, at, from, size)
+    local all = tokens.data
+    for i = 0, size - 1 do into.tokens[at + i], into.targets[at + i] = all[from + i], all[from + i + 1] end
+  end)
+end
+
+-- The same of pieces that are in their buckets (see buckets.new), one for each of the lengths. what: names the data,
+-- for messages; put(into, at, first, count): writes a piece into the arrays tokens and targets, from number `at` on.
+function buckets.batches(o, seed, sorted, what, put)
+  local list, predictions = lengths.parse(o.lengths), 0
   local arrays, epoch, plan, orders = {}, -1, nil, nil
   for program, length in ipairs(list) do
     local n = o.batch * length
@@ -113,6 +123,7 @@ function buckets.dataset(o, run, tokenizer, part)
   for program, bucket in ipairs(sorted) do
     local size = bucket.count.count
     local rest = size % o.batch
+    for i = 0, size - 1 do predictions = predictions + bucket.count.data[i] end
     if o.remainder == "drop" then
       for i = size - rest, size - 1 do predictions = predictions - bucket.count.data[i] end
       bucket.first:cut(size - rest)
@@ -127,13 +138,13 @@ function buckets.dataset(o, run, tokenizer, part)
     batches = batches + math.ceil(bucket.count.count / o.batch)
   end
   if batches == 0 then
-    fail.input(("%s: no length of %s has batch=%d windows, and remainder=drop leaves smaller micro-batches out"):format(
-      what, part.path, o.batch))
+    fail.input(("%s: no length has batch=%d windows, and remainder=drop leaves smaller micro-batches out"):format(what,
+      o.batch))
   end
   local function batch(index)
     local wanted = math.floor(index / batches)
     if wanted ~= epoch then
-      epoch, plan, orders = wanted, epoch_of(sorted, o.batch, run.seed + 7919 * wanted)
+      epoch, plan, orders = wanted, epoch_of(sorted, o.batch, seed + 7919 * wanted)
     end
     local program, first, rows = unpack(plan[index % batches + 1])
     local length, made = list[program], 0
@@ -141,13 +152,11 @@ function buckets.dataset(o, run, tokenizer, part)
     local into = arrays[own or program]
     ffi.fill(into.tokens, ffi.sizeof(into.tokens))
     for i = 0, (own and rows or o.batch) * length - 1 do into.targets[i] = IGNORED end
-    local bucket, all = sorted[program], tokens.data
+    local bucket = sorted[program]
     for row = 0, rows - 1 do
       local piece = orders[program][first + row] - 1
       local from, size, at = tonumber(bucket.first.data[piece]), tonumber(bucket.count.data[piece]), row * length
-      for i = 0, size - 1 do
-        into.tokens[at + i], into.targets[at + i] = all[from + i], all[from + i + 1]
-      end
+      put(into, at, from, size)
       made = made + size
     end
     return into, made, own or program, rows

@@ -1,5 +1,6 @@
 -- What a file that is trained on holds: a digest that tells versions of it apart, and what it is, where it is no text.
 local bit = require "bit"
+local changed = require "cli.base.changed"
 local ffi = require "ffi"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
@@ -8,6 +9,7 @@ local posix = require "cli.base.posix"
 local content = {}
 
 local BLOCK = 2 ^ 20
+local COLLECTED = 8 * BLOCK  -- bytes after which blocks that were read are collected, which come faster than it is done
 
 -- Calls take(block) for each block of a file. Returns the file's bytes. what: the option that names the file.
 local function blocks_of(path, what, take)
@@ -17,6 +19,7 @@ local function blocks_of(path, what, take)
   for block in function() return files.next(file, BLOCK, path, what) end do
     take(block)
     size = size + #block
+    if size % COLLECTED < BLOCK then collectgarbage() end
   end
   file:close()
   if size == 0 then fail.input(("%s: %s is empty"):format(what, path)) end
@@ -34,19 +37,39 @@ local function words_of(path, what, take)
   end)
 end
 
--- The content of a file: 128 bits that tell versions of it apart, and its size. Products carry differences upwards
--- alone, so that the shifts must bring them down again: else those in the last byte of two words cancel out.
-function content.digest(path, what)
-  local a, b = 0x9e3779b97f4a7c15ULL, 0xd1b54a32d192ed03ULL
-  local size = words_of(path, what, function(words, count)
+-- 128 bits that tell contents apart, of words as words_of takes them: take(words, how many), and digits(). Products
+-- carry differences upwards alone, so that the shifts must bring them down again: else those in the last byte of two
+-- words cancel out.
+local function mixer()
+  local first, second = 0x9e3779b97f4a7c15ULL, 0xd1b54a32d192ed03ULL
+  local function take(words, count)
+    local a, b = first, second
     for i = 0, count - 1 do
       a = bit.bxor(a, words[i]) * 0xbf58476d1ce4e5b9ULL
       a = bit.bxor(a, bit.rshift(a, 32))
       b = (b + words[i]) * 0x94d049bb133111ebULL
       b = bit.bxor(b, bit.rshift(b, 29))
     end
-  end)
-  return bit.tohex(a, 16) .. bit.tohex(b, 16) .. ("-%d"):format(size)
+    first, second = a, b
+  end
+  return take, function() return bit.tohex(first, 16) .. bit.tohex(second, 16) end
+end
+
+-- The content of a file: bits that tell versions of it apart, and its size.
+function content.digest(path, what)
+  local take, digits = mixer()
+  local size = words_of(path, what, take)
+  return digits() .. ("-%d"):format(size)
+end
+
+-- The same of a text.
+function content.of_text(text)
+  local take, digits = mixer()
+  local count = math.floor((#text + 7) / 8)
+  local words = ffi.new("uint64_t[?]", math.max(count, 1))
+  ffi.copy(words, text, #text)
+  take(words, count)
+  return digits() .. ("-%d"):format(#text)
 end
 
 -- The same as checkpoints of before told it: 64 bits of FNV-1a over the words, which do not see every difference.
@@ -69,16 +92,37 @@ function content.watch(path, what)
   end
 end
 
+-- What is known of a run's file before anything is made of it: a run that goes on refuses what is not what it was, and
+-- what it takes is in its checkpoints.
+local function told(self, run, what)
+  if run.check_content then run.check_content(what, self) end
+  if what ~= "data" and run.files then run.files[posix.real_path(self.path) or self.path] = self.content end
+  return self
+end
+
 -- A file that something is trained on, looked at before anything is made of it: {path, content, former_content,
--- unchanged}. run: what recipes are given (cli.train.run): a run that goes on refuses what is not what it was, and what
--- it takes is in its checkpoints.
+-- unchanged}. run: what recipes are given (cli.train.run).
 function content.open(run, path, what)
   local self = { path = path, unchanged = content.watch(path, what) }
   self.content = content.digest(path, what)
   function self.former_content() return content.former_digest(path, what) end
-  if run.check_content then run.check_content(what, self) end
-  if what ~= "data" and run.files then run.files[posix.real_path(path) or path] = self.content end
-  return self
+  return told(self, run, what)
+end
+
+-- The same of files that are one after the other what `name` names.
+function content.open_all(run, name, paths, what)
+  if #paths == 1 then return changed(content.open(run, paths[1], what), { path = name }) end
+  local watches, digests, size = {}, {}, 0
+  for i, path in ipairs(paths) do
+    watches[i], digests[i] = content.watch(path, what), content.digest(path, what)
+    size = size + tonumber(digests[i]:match("%d+$"))
+  end
+  local self = { path = name }
+  self.content = content.of_text(table.concat(digests, " ")):match("^%x+") .. ("-%d"):format(size)
+  function self.unchanged()
+    for _, watch in ipairs(watches) do watch() end
+  end
+  return told(self, run, what)
 end
 
 -- Files that are no text, by how they begin: what they are, and what to do for their text.

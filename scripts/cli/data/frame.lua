@@ -114,8 +114,9 @@ function frame.places(self, first, count)
   return places
 end
 
--- Puts tokens into row `at` (from 0) of arrays {data, width} by the names that `row` has for them: tokens, lengths, and
--- where there are such inputs types and share. first: how many tokens are of the first text.
+-- Puts tokens into row `at` (from 0) of arrays {data, width} by the names that `row` has for them: tokens, and
+-- where there are such inputs lengths, types and share: of each token the same, or (row.last) all of the last one.
+-- first: how many tokens are of the first text.
 function frame.put(row, arrays, at, tokens, first)
   local width = arrays[row.tokens].width
   local ids, types = arrays[row.tokens].data, row.types and arrays[row.types].data
@@ -124,9 +125,12 @@ function frame.put(row, arrays, at, tokens, first)
     local there, place = i < #tokens, at * width + i
     ids[place] = there and tokens[i + 1] or 0
     if types then types[place] = there and i >= first and 1 or 0 end
-    if share then share[place] = there and 1 / #tokens or 0 end
+    if share then
+      local all = i + 1 == #tokens and 1 or 0
+      share[place] = there and (row.last and all or 1 / #tokens) or 0
+    end
   end
-  arrays[row.lengths].data[at] = #tokens
+  if row.lengths then arrays[row.lengths].data[at] = #tokens end
 end
 
 return frame

@@ -143,11 +143,12 @@ KINDS.lines = {
   pieces = function(found, at, cut) return { cut(found.texts[at]) } end,
 }
 
--- What arrays are filled from. form: {kind, paired, shares}; samples[i]: {tokens, first, target}.
+-- What arrays are filled from. form: {kind, paired, shares, last}; samples[i]: {tokens, first, target}.
 local function source_of(o, form, samples)
-  local names = { tokens = "tokens", lengths = "lengths", types = form.paired and "types" or nil,
-                  share = form.shares and "share" or nil }
-  local layout = { { "tokens", "i32", o.seq }, { "lengths", "i32", 1 } }
+  local names = { tokens = "tokens", lengths = not form.last and "lengths" or nil,
+                  types = form.paired and "types" or nil, share = form.shares and "share" or nil, last = form.last }
+  local layout = { { "tokens", "i32", o.seq } }
+  if names.lengths then layout[#layout + 1] = { "lengths", "i32", 1 } end
   if names.types then layout[#layout + 1] = { "types", "i32", o.seq } end
   if names.share then layout[#layout + 1] = { "share", "f32", o.seq } end
   local targets = form.kind == "tag" and o.seq or form.kind == "classify" and 1 or 0
@@ -227,7 +228,8 @@ local function read(form, path, what, o)
   return last
 end
 
--- form: {kind (a key of KINDS), paired (there are types), shares (there is share)}.
+-- form: {kind (a key of KINDS), paired (there are types), shares (there is share), last (which is 1 at the last token,
+-- 0 elsewhere; there are no lengths)}.
 local function kind_of(form)
   return {
     read = function(path, what, o) return read(form, path, what, o) end,

@@ -1,11 +1,12 @@
 -- The kinds of data that recipes are given to make datasets of, beside running text.
 local sources = {}
 
-local KINDS = { labelled = "cli.data.labelled", columns = "cli.data.columns", pairs = "cli.data.pairs" }
+local KINDS = { labelled = "cli.data.labelled", columns = "cli.data.columns", pairs = "cli.data.pairs",
+                instruction = "cli.instruct.dataset" }
 
 -- Adds to `about`, what a recipe is given of a run, a table for each kind: labelled (texts with labels), columns (a
--- table with a column to predict) and pairs (texts to read and to write), each with dataset(o) and evaluation(o), and
--- settle(o) where data say options.
+-- table with a column to predict), pairs (texts to read and to write) and instruction (conversations, prompts with
+-- answers), each with dataset(o) and evaluation(o), and settle(o) where data say options.
 function sources.add(about)
   for name, module in pairs(KINDS) do
     about[name] = {}

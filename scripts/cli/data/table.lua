@@ -123,13 +123,17 @@ local function record_of(self, line)
   return row
 end
 
--- The next row: values by name, and the number of its first line; nil at the end. Cells of CSV and TSV are texts.
+-- The next row: values by name, and the number of its first line; nil at the end. Cells of CSV and TSV are texts. Of
+-- JSON lines self.text is the row as it is written.
 function Reader:row()
   local line = self.first or self:filled_line()
   self.first = nil
   if not line then return nil end
   local number = self.number
-  if self.form == "jsonl" then return record_of(self, line), number end
+  if self.form == "jsonl" then
+    self.text = line
+    return record_of(self, line), number
+  end
   local cells, row = self:cells(line), {}
   if #cells ~= #self.columns then
     self:refuse(number, ("it has %d cell%s, the header has %d"):format(#cells, #cells == 1 and "" or "s",

@@ -67,6 +67,9 @@ function cache.open(note)
   return setmetatable(self, { __index = cache })
 end
 
+-- One that keeps nothing, of what is nobody's but this run's.
+function cache.aside() return setmetatable({ told = true }, { __index = cache }) end
+
 function cache:tell(problem)
   if self.told then return end
   self.told = true

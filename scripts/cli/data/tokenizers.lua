@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local content = require "cli.data.content"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
+local gguf = require "cli.model.gguf"
 local posix = require "cli.base.posix"
 
 local tokenizers = {}
@@ -53,8 +54,23 @@ function tokenizers.pretrained(file)
   return fail.check("tokenizer", tokenizers.of_file(file, nil, "pretrained"))
 end
 
--- That of a model's directory; bytes where it has none.
+-- That of a GGUF file, as datasets have them: kept as a tokenizer.json.
+local function of_gguf(path)
+  if not gguf.inspect(path).metadata["tokenizer.ggml.tokens"] then return tokenizers.bytes() end
+  local opened = tokenizers.opened(path)
+  local folder = fail.check("tokenizer", posix.temporary_directory(posix.temporary()))
+  local file = folder .. "/tokenizer.json"
+  local made, err = opened:save(file)
+  local kept = made and tokenizers.pretrained(file)
+  posix.remove_file(file)
+  posix.remove_empty_directory(folder)
+  fail.check("tokenizer", made, err)
+  return kept
+end
+
+-- That of a model's directory or GGUF file; bytes where it has none.
 function tokenizers.of_directory(path)
+  if path and gguf.is(path) then return of_gguf(path) end
   local file = path and file_in(path)
   return file and tokenizers.pretrained(file) or tokenizers.bytes()
 end

@@ -24,6 +24,13 @@ local function retyped(text, dtype)
   return count > 0 and changed or (text:gsub("{", "{\n  " .. word .. ",", 1))
 end
 
+-- The text of an object without quantization_config: what is written is not quantised.
+local function unquantised(text)
+  local rest, count = text:gsub('%s*"quantization_config"%s*:%s*%b{}%s*,', "", 1)
+  if count == 0 then rest = text:gsub(',%s*"quantization_config"%s*:%s*%b{}', "", 1) end
+  return rest
+end
+
 -- The texts of config.json and of generation_config.json. own: what a recipe returned; before: the object in the
 -- config.json that the weights came with (optional); dtype: what they are written as, "f32", "bf16" or "f16".
 function hf_config.texts(own, before, dtype)
@@ -36,8 +43,8 @@ function hf_config.texts(own, before, dtype)
   for _, key in ipairs(LARGER) do
     if before and config[key] and tonumber(before[key]) then config[key] = math.max(config[key], before[key]) end
   end
-  config.dtype = TYPES[dtype]
-  return type(own) == "string" and retyped(own, dtype) or text_of(config), text_of(generation)
+  config.dtype, config.quantization_config = TYPES[dtype], nil
+  return type(own) == "string" and retyped(unquantised(own), dtype) or text_of(config), text_of(generation)
 end
 
 return hf_config

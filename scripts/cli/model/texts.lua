@@ -6,19 +6,20 @@ local windows = require "cli.model.windows"
 
 local texts = { TEMPERATURE = 0.8, TOP = 40 }
 
--- The programs of a recipe for so many samples, prompts of at most `longest` tokens and `rows` tokens in all: rows
--- {name, graph}, the one that decodes first; nil: it has none for that. mismatch(graph) -> why it is not the model's.
+-- The programs of a recipe for so many samples, prompts of at most `longest` tokens (or of each of `lengths`, the first
+-- 1) and `rows` tokens in all: rows {name, graph}, the one that decodes first; nil: it has none for that.
+-- mismatch(graph) -> why it is not the model's.
 function texts.programs(recipe, o, shape, mismatch)
   if not (recipe and recipe.texts) then return nil end
   local rows = {}
-  for i, length in ipairs { 1, shape.longest > 1 and shape.longest or nil } do
+  for i, length in ipairs(shape.lengths or { 1, shape.longest > 1 and shape.longest or nil }) do
     local graph = fail.check("graph", cairn.graph())
     local ends = recipe.call("texts", o, graph, { samples = shape.samples, length = length, rows = shape.rows,
       dtype = shape.dtype })
     if ends.problem then return nil end
     graph = fail.check("graph", graph:freeze(ends))
     if mismatch and mismatch(graph) then return nil end  -- the checkpoint's own graph counts
-    rows[i] = { name = i == 1 and "decode" or "prefill", graph = graph }
+    rows[i] = { name = i == 1 and "decode" or i == 2 and "prefill" or "prefill" .. length, graph = graph }
   end
   return rows
 end

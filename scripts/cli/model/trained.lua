@@ -1,10 +1,12 @@
 -- What texts are made with: a run of `cairn train`, or a model's directory, as one thing.
+local base = require "cli.checkpoint.base"
 local bundle = require "cli.checkpoint.bundle"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local decode = require "cli.base.json_decode"
 local directory = require "cli.model.directory"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
+local formats = require "cli.recipe.formats"
 local forward = require "cli.model.forward"
 local models = require "cli.checkpoint.model"
 local parameters = require "cli.recipe.parameters"
@@ -18,13 +20,12 @@ local trained = {}
 
 local MOST_BYTES = 2 ^ 20  -- of a config
 
--- Tokens that end a text, as a set: what generation_config.json says, or else config.json.
-local function ends_of(path)
-  for _, name in ipairs { "generation_config.json", "config.json" } do
-    local file = path .. "/" .. name
-    local ok, config = pcall(function()
-      return posix.is_there(file) and decode(files.read(file, "model", MOST_BYTES))
-    end)
+-- Tokens that end a text, as a set: what generation_config.json says, or else the model's config. model: as
+-- cli.model.directory opens it.
+function trained.ends_of(model)
+  local file = model.path .. "/generation_config.json"
+  for _, text in ipairs { posix.is_there(file) and files.read(file, "model", MOST_BYTES) or "", model.text } do
+    local ok, config = pcall(decode, text)
     local ids = ok and type(config) == "table" and config.eos_token_id
     if type(ids) == "number" then ids = { ids } end
     if type(ids) == "table" then
@@ -41,20 +42,22 @@ local function refuse_no_texts(path, recipe)
 end
 
 local function of_directory(path, root, options, note)
-  local recipe, o = forward.recipe(path, root, {})
+  local recipe, o = forward.recipe(path, root, {}, options.adapter)
   refuse_no_texts(path, recipe)
-  local self = { recipe = recipe, o = o, tokenizer = tokenizers.of_directory(path).opened, ends = ends_of(path),
-                 begins = recipe.begins and recipe.call("begins", o) }
+  local self = { recipe = recipe, o = o, tokenizer = tokenizers.of_directory(path).opened,
+                 ends = trained.ends_of(recipe.directory), begins = recipe.begins and recipe.call("begins", o),
+                 formats = formats.forward(recipe, o, recipe.directory.path, note) }
   self.parameters = options.amp == "bf16" and "bf16" or nil  -- products read nothing else
   function self.mismatch() return nil end
   function self.fill(session, graph)
-    weights.import({ recipe = recipe, o = o, graph = graph, session = session, spec = { note = note } },
+    weights.import({ recipe = recipe, o = o, graph = graph, session = session,
+      spec = { note = note, parameters = self.parameters } },
       directory.weights(recipe.directory))
   end
   function self.windowed(rows, source)
     local settings = { { source and "target_seq" or "seq", ("%d"):format(rows) } }
     settings[2] = source and { "seq", ("%d"):format(source) }
-    local _, longer = forward.recipe(path, root, settings)
+    local _, longer = forward.recipe(path, root, settings, options.adapter)
     return forward.open(recipe, longer, options, 1, note)
   end
   return self
@@ -74,7 +77,7 @@ local function of_run(path, root, options, note)
     if self.begins then self.ends[self.begins.last] = true end
   end
   function self.mismatch(made) return bundle.mismatch(made, graph) end
-  function self.fill(session) fail.check(opened.directory, session:load(opened.checkpoint)) end
+  function self.fill(session, made) base.load(opened, session, made, options) end
   function self.windowed() return models.generating(opened, generator, options) end
   return self
 end
@@ -87,6 +90,7 @@ function trained.open(path, root, options)
     if not options.quiet then io.stderr:write(message, "\n") end
   end
   if options.recipe_changed and not options.recipe then fail.usage("--recipe-changed goes with --recipe FILE") end
+  if options.adapter and not directory.is(path) then fail.usage("--adapter goes with a model's directory") end
   return (directory.is(path) and of_directory or of_run)(path, root, options, note)
 end
 

@@ -20,6 +20,9 @@ function Windows:begin(sample, prompt, sampling, source)
   return true
 end
 
+-- A window is read anew for each token, so nothing is kept.
+Windows.extend = Windows.begin
+
 function Windows:finish(sample)
   self.texts[sample] = nil
   return true

@@ -12,6 +12,7 @@ local refusal = {}
 
 local PATIENCE = 4  -- seconds for the least budget, where it is known to be above what there is
 local FEW_PARAMETERS = 200  -- a graph of so many is made in a moment, and may have worse mistakes
+local LEAST_FROZEN = 0.5  -- bytes of a frozen parameter's element, in the least of formats
 local FEW_VALUES = 300  -- of a graph for which no plan is looked for longer than that
 local NOTHING = "try a smaller model, or a smaller batch="
 
@@ -147,16 +148,17 @@ local function may_leave(options)
 end
 
 -- What ends the command as soon as weights alone are more than the device's memory, where the run is to `train` on it
--- or has a budget: a function of the name and elements of a parameter, and at the end of none; nil: there is no such
--- limit. What only a budget is too small for is planned, as its smallest budget can be told.
+-- or has a budget: a function of the name and elements of a parameter and whether it is frozen, and at the end of
+-- none; nil: there is no such limit. What only a budget is too small for is planned, as its smallest budget can be
+-- told.
 function refusal.weights_limit(options, train)
   local given, memory = options.budget and options.budget.bytes, memory_of(options)
-  if may_leave(options) or not (train or given) or memory == 0 then return nil end
+  if options.device_model or may_leave(options) or not (train or given) or memory == 0 then return nil end
   local most = math.max(given or 0, memory)
   local each, sum = (options.optimizer or {}).parameters == "bf16" and 2 or 4, 0
   local made, last = 0, ""
-  return function(name, count)
-    sum, made = sum + each * count, made + 1
+  return function(name, count, frozen)
+    sum, made = sum + (frozen and LEAST_FROZEN or each) * count, made + 1
     last = name or last
     if sum <= most or (name and made < FEW_PARAMETERS) then return end
     local asked = given and refusal.asked(options.budget, given)

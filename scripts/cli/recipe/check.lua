@@ -79,7 +79,8 @@ function check.parts(path, recipe)
   end
 end
 
-local ROW = { "whole", "least", "above", "below", "most", "choices" }
+local ROW = { "whole", "least", "above", "below", "most", "choices", "before" }
+local ROW_TYPES = { choices = "table", whole = "boolean", before = "string" }
 local KINDS = { number = true, string = true, boolean = true }
 
 -- What keeps `value` from being one of the option `row`; nil if nothing does.
@@ -140,7 +141,7 @@ local function option_row(path, at, row, seen)
   if row[3] ~= nil and type(row[3]) ~= "string" then refuse(path, what .. ": the words", row[3], "a string") end
   for key, value in pairs(row) do
     if type(key) == "string" then
-      local wanted = key == "choices" and "table" or key == "whole" and "boolean" or "number"
+      local wanted = ROW_TYPES[key] or "number"
       local known = false
       for _, each in ipairs(ROW) do known = known or each == key end
       if not known then

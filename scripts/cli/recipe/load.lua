@@ -44,6 +44,7 @@
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
 -- may have `metrics` (cli.train.metrics).
 local cairn = require "cairn"
+local adapters = require "cli.recipe.adapters"
 local aliases = require "cli.base.aliases"
 local args = require "cli.base.args"
 local check = require "cli.recipe.check"
@@ -81,8 +82,11 @@ add({ "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choi
   { "parameters", "f32", "weights are stored as; with --amp bf16 also bf16: half the bytes, rounded stochastically; "
     .. "split: f32 as its bf16 and the 16 bits below, without copies in bf16", choices = { "f32", "bf16", "split" } })
 add(unpack(hypers.rows))
+add(unpack(adapters.options))
 add({ "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0,
   most = 1e38 })
+add({ "save_frozen", "auto", "whether checkpoints hold the frozen parameters, or name the base that they come from; " ..
+  "auto: a run with lora= leaves them out", choices = { "auto", "true", "false" } })
 for _, setting in ipairs(cairn.settings("stepper")) do
   if setting.name == "clip_norm" then add(check.row(setting, "clip")) end
   if setting.name:find("^loss_scale") then add(check.row(setting)) end
@@ -230,7 +234,7 @@ function recipe.load(name, root, approve)
   for _, row in ipairs(TRAINING) do self.common[row[1]] = not seen[row[1]] end
   -- Calls one of the recipe's functions, and looks at what it returns.
   function self.call(part, ...)
-    local made = parameters.call(self, part, guarded, ...)
+    local made = parameters.call(self, part, guarded, adapters.prepare, ...)
     if check.returns[part] then check.returns[part](place_of(path, self[part]), made, ...) end
     return made
   end
@@ -266,7 +270,7 @@ function recipe.resolve(self, settings, saved, joint)
   for _, row in ipairs(self.rows) do
     by_name[row[1]], values[row[1]] = row, row[2]
     names[#names + 1] = row[1]
-    local text = saved and saved(row[1])
+    local text = saved and (saved(row[1]) or row.before)
     if text then values[row[1]], stated[row[1]] = read_value(row, text), true end
   end
   for _, setting in ipairs(settings) do
@@ -301,6 +305,7 @@ function recipe.resolve(self, settings, saved, joint)
     end
   end
   settle(self, values)
+  adapters.check(values)
   local wrong = self.check and self.call("check", values)
   if wrong then fail.usage(("%s: %s"):format(self.name, tostring(wrong))) end
   return values
@@ -344,7 +349,7 @@ end
 function recipe.optimizer(self, o)
   local given = {}
   for _, name in ipairs((hypers.of(o.optimizer))) do given[name] = o[name] end
-  local groups = self.groups and self.call("groups", o)
+  local groups = adapters.groups(o, self.groups and self.call("groups", o))
   if given.otherwise_rate then
     if given.otherwise_rate > 0 then
       if o.rate == 0 then fail.usage(("otherwise_rate=%g: goes with a rate above 0"):format(o.otherwise_rate)) end

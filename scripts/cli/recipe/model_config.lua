@@ -5,6 +5,7 @@ local fail = require "cli.base.fail"
 local files = require "cli.base.files"
 local HARMLESS = require "cli.recipe.harmless_keys"
 local posix = require "cli.base.posix"
+local quantised = require "families.parts.quantised"
 local recipes = require "cli.recipe.load"
 local unicode = require "cli.base.unicode"
 
@@ -14,7 +15,8 @@ local MOST_LISTED = 8
 local MOST_BYTES = 2 ^ 24
 
 -- Keys of any family that have one value here.
-local FIXED = { is_encoder_decoder = false, add_cross_attention = false, is_decoder = "any" }
+local FIXED = { is_encoder_decoder = false, add_cross_attention = false, is_decoder = "any",
+                quantization_config = "any" }
 
 local function same(a, b)
   if type(a) == "number" and type(b) == "number" then return math.abs(a - b) <= 1e-12 * math.abs(b) end
@@ -61,11 +63,11 @@ end
 
 -- Ends the command where the config.json beside the weight file `path` says that it is of another model than the
 -- recipe's, or says what the recipe has no word for. family: only whether model_type is one of the recipe's.
-function model_config.check(run, path, family)
+function model_config.check(run, path, family, text)
   if not run.recipe.config then return end
-  local beside = (path:match("^(.*/)[^/]*$") or "") .. "config.json"
+  local beside = text and path or (path:match("^(.*/)[^/]*$") or "") .. "config.json"
   if not posix.is_there(beside) then return end
-  local ok, config = pcall(decode, files.read(beside, "--init", MOST_BYTES))
+  local ok, config = pcall(decode, text or files.read(beside, "--init", MOST_BYTES))
   if not ok or type(config) ~= "table" then
     fail.input(("--init: %s, which lies next to the weights, is no JSON object%s; put it right or elsewhere"):format(
       beside, ok and "" or ": " .. unicode.shown(tostring(config))))
@@ -80,6 +82,7 @@ function model_config.check(run, path, family)
   if of_family then fail.input(("--init: %s says that this is another model:\n  %s"):format(beside, of_family)) end
   if family then return end
   local problems, options, unknown, seen = {}, {}, {}, {}
+  if type(config.quantization_config) == "table" then problems[1] = quantised.problem(config.quantization_config) end
   local function known(key) return by_key[key] or HARMLESS[key] or FIXED[key] ~= nil end
   local function see(key, value)
     seen[key] = true

@@ -17,11 +17,14 @@ function parameters.pattern(text)
   return "^" .. text:gsub("[^%w_]", "%%%0"):gsub("%%%*", ".*"):gsub("%%%?", ".") .. "$"
 end
 
+parameters.named = named
+
 local GRAPHS = { model = true, generator = true, predictor = true, texts = true, sums = true }
 
--- Calls a part of a recipe, as guarded(path, fn, ...) does. In a graph that it builds, parameters whose names match
--- what the recipe's `frozen` says are not trained.
-function parameters.call(recipe, part, guarded, o, graph, ...)
+-- Calls a part of a recipe, as guarded(path, fn, ...) does. prepare(recipe, guarded, o, graph, trains) has a graph
+-- first that the part is to build. Its parameters whose names match what the recipe's `frozen` says are not trained.
+function parameters.call(recipe, part, guarded, prepare, o, graph, ...)
+  if GRAPHS[part] then prepare(recipe, guarded, o, graph, part == "model" and ... ~= "evaluation") end
   local text = GRAPHS[part] and recipe.frozen and recipe.frozen(o) or ""
   if text == "" then return guarded(recipe.path, recipe[part], o, graph, ...) end
   local pattern, add, own = parameters.pattern(named(recipe, text)), graph.parameter, rawget(graph, "parameter")
@@ -44,12 +47,12 @@ function parameters.call(recipe, part, guarded, o, graph, ...)
   return ends
 end
 
--- What cairn.plan takes as `formats`, from options of a command; nil: none were given.
+-- Format rules from options of a command; those without a pattern are for cli.recipe.formats. nil: none were given.
 function parameters.formats(recipe, options)
   if not options.format then return nil end
   local rules = {}
   for i, rule in ipairs(options.format) do
-    rules[i] = { pattern = named(recipe, rule.pattern), format = rule.format }
+    rules[i] = { pattern = rule.pattern and named(recipe, rule.pattern), format = rule.format }
   end
   return rules
 end

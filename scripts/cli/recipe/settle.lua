@@ -6,7 +6,8 @@ local MOST_BYTES = 2 ^ 20  -- of one value in a checkpoint
 
 -- Completes the option values of a recipe that has been loaded.
 return function(recipe, values)
-  local found = recipe.settle and recipe.call("settle", values, sources.add { note = function() end })
+  local found = recipe.settle and recipe.call("settle", values, sources.add { note = function() end,
+    directory = recipe.directory and recipe.directory.path })
   for name, value in pairs(found or {}) do
     if values[name] == nil then
       fail.input(("%s: settle returned '%s', which is no option"):format(recipe.path, tostring(name)))

@@ -1,10 +1,12 @@
--- --init: weights of a safetensors file, or of the directory of a model, for a run's parameters. There must be exactly
--- what the model needs: what one side lacks, what has another shape, what is left over, and what config.json next to
--- the weights says otherwise is all told at once, with the options that would match.
+-- --init: weights of a safetensors or GGUF file, or of the directory of a model, for a run's parameters. There must be
+-- exactly what the model needs: what one side lacks, what has another shape, what is left over, and what config.json
+-- next to the weights says otherwise is all told at once, with the options that would match.
+local adapters = require "cli.recipe.adapters"
 local cairn = require "cairn"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
+local gguf = require "cli.model.gguf"
 local model_config = require "cli.recipe.model_config"
 local posix = require "cli.base.posix"
 local recipes = require "cli.recipe.load"
@@ -24,9 +26,8 @@ local RENAMES = {
   function(name) return "language_model." .. name end,
   function(name) return (name:gsub("^model%.", "model.language_model.")) end,
   function(name) return (name:gsub("^bert%.", "")) end,
-  function(name)
-    return (name:gsub("LayerNorm%.weight$", "LayerNorm.gamma"):gsub("LayerNorm%.bias$", "LayerNorm.beta"))
-  end,
+  function(name) return (name:gsub("LayerNorm%.weight$", "LayerNorm.gamma")
+                             :gsub("LayerNorm%.bias$", "LayerNorm.beta")) end,
 }
 -- And back: what the recipe may call a tensor of a file.
 local function plain_names(name, rename)
@@ -41,7 +42,8 @@ end
 
 local function shape_text(shape) return "[" .. table.concat(shape, ", ") .. "]" end
 
--- What the model needs: rows {ours, theirs, transposed, stacked, shape as the file has it}, by the recipe's names.
+-- What the model needs: rows {ours, theirs, transposed, stacked, shape as the file has it, plain: as quantised matrices
+-- have it, which are never transposed}, by the recipe's names.
 local function needs(run)
   local names, by_name = run.recipe.names and run.recipe.call("names", run.o) or {}, {}
   for _, row in ipairs(names) do
@@ -51,15 +53,40 @@ local function needs(run)
   end
   local rows = {}
   for _, info in ipairs(run.graph:parameters()) do
+    local of_adapter = run.o.lora ~= 0 and adapters.has(info.name)  -- which files of models have not
     for _, row in ipairs(by_name[info.name] or { { info.name, info.name } }) do
       local transposed, stacked = row.transposed or row[3], row.stacked or row[4]
       local shape = { unpack(info.shape, stacked and 2 or 1) }
+      local plain = shape
       if transposed and #shape == 2 then shape = { shape[2], shape[1] } end
       rows[#rows + 1] = { ours = info.name, theirs = row.theirs or row[2], transposed = transposed, stacked = stacked,
-                          shape = shape }
+                          shape = shape, plain = plain, optional = of_adapter, adapter = of_adapter }
     end
   end
   return rows
+end
+
+-- The same of a GGUF file; model: what gguf.open returned.
+local function needs_of_gguf(run, model)
+  local architecture = require "families.parts.architecture"
+  local a, by, of_adapter, own = architecture.of(model.text, model.name), {}, {}, {}
+  for _, row in ipairs(needs(run)) do
+    by[row.ours] = not row.stacked and row.theirs or nil
+    if row.adapter then of_adapter[row.ours] = row end
+  end
+  for _, info in ipairs(run.graph:parameters()) do
+    if not of_adapter[info.name] then own[#own + 1] = info end
+  end
+  local rows = gguf.names(a, model.gguf.metadata["general.architecture"], own, by)
+  for _, row in ipairs(rows) do row.theirs = row.theirs or row.ours end
+  for _, info in ipairs(run.graph:parameters()) do rows[#rows + 1] = of_adapter[info.name] end
+  return rows
+end
+
+-- The row for Session:import.
+local function named(row, theirs)
+  return { ours = row.ours, theirs = theirs, transposed = row.transposed, stacked = row.stacked,
+           interleaved = row.interleaved, groups = row.groups, ways = row.ways, unit = row.unit, offset = row.offset }
 end
 
 local function pick_rename(rows, tensors)
@@ -74,7 +101,7 @@ end
 
 -- Whether two tensors have the same bytes.
 local function same_bytes(path, a, b)
-  if a.bytes ~= b.bytes then return false end
+  if a.bytes ~= b.bytes or a.quantised or b.quantised then return false end
   local function at_its_bytes(tensor)
     local file = files.open(tensor.file and path .. "/" .. tensor.file or path, "--init")
     file:seek("set", tensor.offset)
@@ -96,6 +123,7 @@ local function left_over(run, path, rows, rename, tensors)
   local taken, left, problems = {}, {}, {}
   for _, row in ipairs(rows) do taken[rename(row.theirs)] = true end
   local patterns = run.recipe.unused and run.recipe.call("unused", run.o) or {}
+  for _, pattern in ipairs(gguf.UNUSED) do patterns[#patterns + 1] = pattern end
   local function matches(name, pattern)
     for _, plain in ipairs(plain_names(name, rename)) do
       if plain:find(pattern) then return true end
@@ -182,9 +210,9 @@ local function check_names(run, path, rows, rename, tensors)
         :format(theirs, tensor.dtype, shape_text(tensor.shape), shape_text(row.shape))
     elseif not tensor then
       missing[#missing + 1] = theirs .. " " .. shape_text(row.shape)
-    elseif shape_text(tensor.shape) ~= shape_text(row.shape) then
+    elseif shape_text(tensor.shape) ~= shape_text(tensor.quantised and row.plain or row.shape) then
       wrong[#wrong + 1] = ("%s is %s, the model needs %s"):format(theirs, shape_text(tensor.shape),
-        shape_text(row.shape))
+        shape_text(tensor.quantised and row.plain or row.shape))
     end
   end
   local left, problems = left_over(run, path, rows, rename, tensors)
@@ -215,27 +243,34 @@ local function refuse_directory(path, problem)
 end
 
 -- Where a run's weights come from, for its checkpoints and what is exported of them: {directory (of a model; optional),
--- dtype (if all parameters come in one)}.
-local function source_of(path, directory, rows, rename, tensors)
-  local dtype, several
+-- dtype (if all parameters come in one), base (path of what all frozen parameters come from; nil: some begin fresh)}.
+local function source_of(run, path, directory, rows, rename, tensors)
+  local dtype, several, fresh
   for _, row in ipairs(rows) do
     local tensor = not row.missing and tensors[rename(row.theirs)]
-    several = several or not tensor or dtype and tensor.dtype ~= dtype
-    dtype = tensor and tensor.dtype
+    if not row.adapter then
+      several = several or not tensor or tensor.quantised or dtype and tensor.dtype ~= dtype
+      dtype = tensor and tensor.dtype
+    end
+    fresh = fresh or row.missing and not row.adapter and run.graph:info(row.ours).frozen
   end
-  return { directory = directory and posix.real_path(path) or nil, dtype = not several and dtype or nil }
+  local real = posix.real_path(path) or path
+  return { directory = directory and real or nil, dtype = not several and dtype or nil,
+           base = not fresh and real or nil }
 end
+
+local function note_of(run) return run.spec.note or function() end end
 
 -- Tensors of the file that are listed and no more, and parameters that it lacks: told, not taken silently.
 local function tell(run, path, rows, tensors)
-  local note, passed, fresh = run.spec.note or function() end, {}, {}
+  local note, passed, fresh = note_of(run), {}, {}
   for name, tensor in pairs(tensors) do
     if tensor.unusable then passed[#passed + 1] = ("%s (%s)"):format(unicode.shown(name), tensor.unusable) end
   end
   table.sort(passed)
   for i, row in ipairs(rows) do
     local first = i == 1 or rows[i - 1].ours ~= row.ours
-    fresh[#fresh + 1] = row.missing and first and row.ours or nil
+    fresh[#fresh + 1] = row.missing and first and not row.adapter and row.ours or nil
   end
   if #passed > 0 then
     note(("note: %s: tensors that nothing needs are passed over: %s"):format(path, listed(passed)))
@@ -243,44 +278,123 @@ local function tell(run, path, rows, tensors)
   if #fresh > 0 then note(("note: %s lacks, and begins fresh: %s"):format(path, listed(fresh))) end
 end
 
+-- The tensors of a safetensors or GGUF file or a model's directory by name, a quantised matrix as one; {} where they
+-- cannot be read, which their import says better.
+function weights.tensors(path)
+  if gguf.is(path) then return gguf.inspect(path).tensors end
+  local text = cairn.inspect(path)
+  local file = text and decode(text)
+  return file and file.kind == "safetensors" and file.tensors or {}
+end
+
+-- What there is at `path` for the parameters of run.graph: rows {ours, theirs, tensor, ...}.
+function weights.found(run, path)
+  local model = gguf.is(path) and gguf.open(path)
+  local rows, tensors, found = model and needs_of_gguf(run, model) or needs(run), weights.tensors(path), {}
+  local rename = model and RENAMES[1] or pick_rename(rows, tensors)
+  for _, row in ipairs(rows) do
+    row.tensor = tensors[rename(row.theirs)]
+    if row.tensor then found[#found + 1] = row end
+  end
+  return found
+end
+
 -- missing: patterns of parameters that the file may lack, with commas between; nil: it must have all.
 function weights.import(run, path, missing)
   local directory = posix.no_file(path) == "a directory"
   if not directory then files.check(path, "--init") end
-  local text, problem = cairn.inspect(path)
-  if not text and directory then refuse_directory(path, problem) end
-  if not text then  -- the reader of weights says best what is wrong with a file of no known kind
+  local model = not directory and gguf.is(path) and gguf.open(path) or nil
+  local text, problem
+  if not model then text, problem = cairn.inspect(path) end
+  if not model and not text and directory then refuse_directory(path, problem) end
+  if not model and not text then  -- the reader of weights says best what is wrong with a file of no known kind
     local _, err = run.session:import(path, {})
     fail.check("--init", nil, err or problem)
   end
-  local file = decode(text)
-  if file.kind ~= "safetensors" then
-    fail.input(("--init: '%s' is a %s; wanted: a safetensors file or a model's directory, as `cairn export` writes")
-      :format(path, file.kind))
+  local file = model and model.gguf or decode(text)
+  if file.kind ~= "safetensors" and not model then
+    fail.input(("--init: '%s' is a %s; wanted: a safetensors or GGUF file, or a model's directory, as " ..
+      "`cairn export` writes"):format(path, file.kind))
   end
-  local rows = needs(run)
-  local rename = pick_rename(rows, file.tensors)
+  local rows = model and needs_of_gguf(run, model) or needs(run)
+  local rename = model and RENAMES[1] or pick_rename(rows, file.tensors)
   allow_missing(rows, rename, missing, true)
   if run.recipe.fresh then allow_missing(rows, rename, table.concat(run.recipe.call("fresh", run.o), ",")) end
   local beside = directory and path .. "/" or path
-  model_config.check(run, beside, true)  -- of another family, nothing else is worth a word
+  local config = model and model.text
+  model_config.check(run, beside, true, config)  -- of another family, nothing else is worth a word
   check_names(run, path, rows, rename, file.tensors)
-  model_config.check(run, beside)
+  model_config.check(run, beside, false, config)
   local names = {}
   local fresh = false
   for i, row in ipairs(rows) do
     if not row.missing or i == 1 or rows[i - 1].ours ~= row.ours then
-      names[#names + 1] = { ours = row.ours, theirs = not row.missing and rename(row.theirs) or nil,
-                            transposed = row.transposed, stacked = not row.missing and row.stacked }
+      names[#names + 1] = row.missing and { ours = row.ours } or named(row, rename(row.theirs))
     end
-    fresh = fresh or row.missing
+    -- Adapters of PiSSA begin by the weights, as they are read.
+    fresh = fresh or row.missing and not (row.adapter and run.o.lora_kind == "pissa")
   end
   if fresh and not missing then  -- who asked for it by a pattern has begun with the seed already
     fail.check("initial weights", run.session:initialise(run.spec.seed or FRESH_SEED))
   end
   fail.check("--init", run.session:import(path, names))
   tell(run, path, rows, file.tensors)
-  run.source = source_of(path, directory, rows, rename, file.tensors)
+  run.source = source_of(run, path, directory or model, rows, rename, file.tensors)
+  local adapter = run.recipe.adapter  -- see cli.adapter.attach
+  if not adapter then return end
+  adapter.fill(run.session, run.graph, { note = note_of(run), stored = run.spec.parameters or run.o.parameters,
+                                         formats = run.spec.options and run.spec.options.formats })
+end
+
+-- What weights.found takes of a graph, with the names of its parameters in files, where there is no recipe.
+local function without_recipe(graph, names)
+  local given = function() return names end
+  return { graph = graph, recipe = { names = given, call = given }, o = {} }
+end
+
+-- Names of the formats that the files at `path` store the parameters of a graph in; of those that have one alone.
+function weights.formats(graph, names, path)
+  local formats, several = {}, {}
+  for _, row in ipairs(weights.found(without_recipe(graph, names), path)) do
+    several[row.ours] = several[row.ours] or formats[row.ours] and formats[row.ours] ~= row.tensor.dtype
+    formats[row.ours] = row.tensor.dtype
+  end
+  for name in pairs(several) do formats[name] = nil end
+  return formats
+end
+
+-- Frozen parameters alone, of a run whose checkpoints do not hold them: those of self.graph for which held(name), by
+-- the rows of self.names, into self.session. Digests say whether the file is the right one, not what else it has.
+-- Returns true, or nil and what keeps it from being the base.
+function weights.base(self, path, held)
+  local text, problem = cairn.inspect(path)
+  if not text then return nil, tostring(problem) end
+  local model, file = gguf.is(path) and gguf.open(path), decode(text)
+  if not file.tensors or file.kind == "checkpoint" then
+    return nil, ("it is a %s; wanted: a model's directory, or its file"):format(file.kind)
+  end
+  local about = without_recipe(self.graph, self.names)
+  local rows, names, wrong = model and needs_of_gguf(about, model) or needs(about), {}, {}
+  local rename = model and RENAMES[1] or pick_rename(rows, file.tensors)
+  for i, row in ipairs(rows) do
+    -- What an adapter has of its weight follows from that.
+    if held(row.ours) and not row.ours:find("%.lora_[%a_]+%.?%a*$") then
+      local theirs = rename(row.theirs)
+      local tensor = file.tensors[theirs]
+      if not tensor then
+        wrong[#wrong + 1] = theirs .. " is not there"
+      elseif shape_text(tensor.shape) ~= shape_text(tensor.quantised and row.plain or row.shape) then
+        wrong[#wrong + 1] = ("%s is %s, the model needs %s"):format(theirs, shape_text(tensor.shape),
+          shape_text(tensor.quantised and row.plain or row.shape))
+      end
+      names[#names + 1] = named(row, theirs)
+    elseif i == 1 or rows[i - 1].ours ~= row.ours then
+      names[#names + 1] = { ours = row.ours }
+    end
+  end
+  if #wrong > 0 then return nil, listed(wrong) end
+  local ok, err = self.session:import(path, names)
+  return ok, err and tostring(err)
 end
 
 return weights

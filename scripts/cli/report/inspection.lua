@@ -34,6 +34,21 @@ local Lines = {}
 Lines.__index = Lines
 function Lines:add(what, text) self[#self + 1] = ("%-17s %s"):format(what, text) end
 
+local MOST_ITEMS, MOST_LETTERS = 8, 160  -- of a list and of a text that a line of metadata shows
+
+-- A value of metadata on a line, shortened where it is long.
+local function shortened(value)
+  local text = scalar(value)
+  if text and #text > MOST_LETTERS then
+    return ("%s... %s bytes"):format(text:sub(1, MOST_LETTERS), format.count(#value))
+  end
+  if text then return text end
+  local words = {}
+  for i = 1, math.min(#value, MOST_ITEMS) do words[i] = scalar(value[i]) or "[...]" end
+  local more = #value > MOST_ITEMS and (", ... %s in all"):format(format.count(#value)) or ""
+  return "[" .. table.concat(words, ", ") .. more .. "]"
+end
+
 -- All scalars of an object, by name; `skip`: those that were told of.
 function Lines:scalars(list, skip)
   for _, key in ipairs(sorted(list)) do
@@ -80,7 +95,7 @@ end
 -- How many parameters there are of what was read; nil: nothing says so.
 function inspection.parameter_count(read)
   if read.model then return read.model.parameter_count end
-  if read.kind ~= "safetensors" then return nil end
+  if read.kind ~= "safetensors" and read.kind ~= "gguf" then return nil end
   local count = 0
   for _, row in pairs(read.tensors) do count = count + numbers.count(row.shape) end
   return count
@@ -94,7 +109,8 @@ function inspection.json(text)
 end
 
 local TOLD = { step = true, kind = true, parameter_count = true }
-local FIRST = { "recipe", "cairn", "device", "seed", "accumulate", "amp", "amp.rules", "steps" }
+local FIRST = { "recipe", "cairn", "device", "seed", "accumulate", "amp", "amp.rules", "steps", "base.path",
+                "base.digest" }
 local HIDDEN = { ["recipe.text"] = true }  -- a program, which a line does not hold
 
 function inspection.text(path, text)
@@ -123,7 +139,7 @@ function inspection.text(path, text)
   for _, key in ipairs(FIRST) do skip[key] = true end
   for _, key in ipairs(sorted(metadata)) do
     if not skip[key] and not HIDDEN[key] and not key:find("^option%.") then
-      lines:add(unicode.shown(key), scalar(metadata[key]) or "")
+      lines:add(unicode.shown(key), read.kind == "gguf" and shortened(metadata[key]) or scalar(metadata[key]) or "")
     end
   end
   lines:scalars(read.model, { parameter_count = true })

@@ -106,9 +106,11 @@ local function tell(run, state, began)
   result.records:digest(result)
   result.peak, result.driver = run:usage()
   result.digest, result.programs = run:digest(), run.programs
-  result.parameter_count = runs.parameter_count(run.graph)
+  result.parameter_count, result.trainable_parameters = runs.parameter_count(run.graph)
+  result.base_digest = result.trainable_parameters < result.parameter_count and run:base_digest() or nil
   results.leave_out_idle(result)
   result.epochs = run.data.batches and run.next_batch / run.data.batches or nil
+  result.shares = run.data.shares
   if state.judge then
     result.best, result.stale = state.judge.best, state.judge.stale
     if result.best then

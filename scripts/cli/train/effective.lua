@@ -42,20 +42,32 @@ function effective.add(rows)
   end
 end
 
--- The graph that sums. graph.sums: names of its values by what they are.
-function effective.graph(recipe, o)
+-- The forward graph that a function of the recipe builds. graph.sums: names of its values by what they are. first: the
+-- graph whose parameters are frozen that are frozen here (optional).
+function effective.forward_graph(recipe, name, o, first)
   local graph = fail.check("graph", cairn.graph())
-  local ends = recipe.call("sums", o, graph)
-  if type(ends) ~= "table" or type(ends.outputs) ~= "table" then
-    fail.input(recipe.path .. ": sums must return { outputs = { name = value } }")
+  local add = graph.parameter
+  if first then
+    function graph.parameter(self, parameter, dims, given)
+      local info = first:info(parameter)
+      return add(self, parameter, dims, changed(given or {}, { frozen = info and info.frozen or nil }))
+    end
   end
+  local ends = recipe.call(name, o, graph)
+  if type(ends) ~= "table" or type(ends.outputs) ~= "table" then
+    fail.input(("%s: %s must return { outputs = { name = value } }"):format(recipe.path, name))
+  end
+  graph.parameter = nil  -- the graph's own again
   local outputs, names = {}, {}
-  for i, name in ipairs(sorted(ends.outputs)) do
-    outputs[i], names[name] = ends.outputs[name], ends.outputs[name]:name()
+  for i, key in ipairs(sorted(ends.outputs)) do
+    outputs[i], names[key] = ends.outputs[key], ends.outputs[key]:name()
   end
   graph.sums = names
   return fail.check("graph", graph:freeze { outputs = outputs })
 end
+
+-- The graph that sums.
+function effective.graph(recipe, o) return effective.forward_graph(recipe, "sums", o) end
 
 -- Of a graph's inputs those that a micro-batch gives.
 function effective.given(inputs, self)

@@ -1,9 +1,11 @@
 -- A trained model with data to evaluate it with: no stepper, no optimizer, and nothing written where it came from.
 local cairn = require "cairn"
+local base = require "cli.checkpoint.base"
 local bundle = require "cli.checkpoint.bundle"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
+local formats = require "cli.recipe.formats"
 local metrics = require "cli.train.metrics"
 local parameters = require "cli.recipe.parameters"
 local posix = require "cli.base.posix"
@@ -95,7 +97,7 @@ function evaluating.open(from)
   local o = recipes.resolve(recipe, settings, opened and opened.option, true)
   if o.batch == "auto" then fail.usage("batch=auto goes with `cairn plan` and `cairn train`") end
   options.amp_rules = precision.rules(recipe, o)
-  options.formats = parameters.formats(recipe, options)
+  options.formats = formats.forward(recipe, o, not opened and from.weights, from.note, options)
   local was = opened and opened.option("eval_fraction")
   if was and o.eval_fraction and recipes.value_text(o.eval_fraction) ~= was and o.eval_fraction > 0 then
     from.note(("note: eval_fraction was %s in training, so that some of these data were trained with"):format(was))
@@ -132,7 +134,7 @@ function evaluating.open(from)
     programs = { evaluation = { name = "evaluation", kind = "evaluation", o = made.o, session = session, plan = plan,
                                 inputs = inputs, micro_batches = 0, tokens = 0 } } }
   if opened then
-    fail.check(opened.directory, session:load(opened.checkpoint))
+    base.load(opened, session, graph, options)
   else
     worded("%-%-init: ", "", weights.import, self, from.weights)
   end

@@ -22,7 +22,7 @@ function Evaluation:open(recipe)
     fail.input(recipe.path .. ": evaluation: its data have no end; wanted: batches = N, the micro-batches of all")
   end
   self.batch, self.batches, self.counts = data.batch, data.batches, data.counts
-  self.content, self.former_content = data.content, data.former_content
+  self.content, self.former_content, self.prepared = data.content, data.former_content, data.prepared
 end
 
 -- The graph that evaluates: the model's, with its loss, weight and metrics as outputs. graph.evaluates: their names.

@@ -10,6 +10,7 @@ local format = require "cli.base.format"
 local metrics = require "cli.train.metrics"
 local numbers = require "cairn.numbers"
 local precision = require "cli.recipe.precision"
+local prepared = require "cli.train.prepared"
 local programs = require "cli.train.programs"
 local progress = require "cli.train.progress"
 local rates = require "cli.plan.rates"
@@ -26,7 +27,7 @@ function planning.graph(recipe, o, limit)
   if limit then
     function graph.parameter(self, name, dims, given)
       local value = add(self, name, dims, given)
-      limit(name, numbers.count(dims))
+      limit(name, numbers.count(dims), given and given.frozen or (tonumber(o.lora) or 0) > 0)
       return value
     end
   end
@@ -39,11 +40,14 @@ function planning.graph(recipe, o, limit)
   return fail.check("graph", graph:freeze { loss = ends.loss, weight = ends.weight, outputs = values })
 end
 
--- Elements of all parameters of a graph.
+-- Elements of all parameters of a graph, and of those that are trained.
 function planning.parameter_count(graph)
-  local count = 0
-  for _, parameter in ipairs(graph:parameters()) do count = count + numbers.count(parameter.shape) end
-  return count
+  local count, trained = 0, 0
+  for _, parameter in ipairs(graph:parameters()) do
+    local elements = numbers.count(parameter.shape)
+    count, trained = count + elements, trained + (parameter.frozen and 0 or elements)
+  end
+  return count, trained
 end
 
 local function checked(recipe, graph, first)
@@ -58,6 +62,7 @@ function planning.graph_of(recipe, row, first, limit)
   if row.kind == "generation" then return bundle.build_generator(recipe, row.o, first) end
   if row.kind == "evaluation" then return evaluation.graph(recipe, row.o) end
   if row.kind == "sums" then return effective.graph(recipe, row.o) end
+  if row.kind == "prepared" then return prepared.graph(recipe, row.o, first) end
   return planning.graph(recipe, row.o, limit)
 end
 

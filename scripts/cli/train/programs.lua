@@ -8,8 +8,8 @@ local fail = require "cli.base.fail"
 local programs = {}
 
 -- Rows {name, length, kind, o} of a run, the one that has all parameters first; nil: one program, for training, is
--- enough. kind: "train", "sums" (of cli.train.effective), "evaluation" or "generation". rows.plain: the recipe asked
--- for none of its own.
+-- enough. kind: "train", "sums" (of cli.train.effective), "prepared" (of cli.train.prepared), "evaluation" or
+-- "generation". rows.plain: the recipe asked for none of its own.
 -- about: what recipes are told of the run; data: its dataset, or nil where no data are needed to know; forward: rows
 -- {name, kind, o} of what runs beside training.
 function programs.rows(recipe, o, about, data, forward)

@@ -58,6 +58,7 @@ function result.to_json(self, write)
     { "submit_seconds_median", self.submit_seconds_median },
     { "driver_bytes", json.object { { "before", self.driver.before }, { "now", self.driver.now } } },
     { "parameter_digest", self.digest }, { "parameter_count", self.parameter_count },
+    { "trainable_parameters", self.trainable_parameters }, { "base_digest", self.base_digest },
     { "skipped_steps", self.skipped_steps }, { "loss_scale", self.loss_scale },
     { "plan", summary.plan(plan, self.accumulate) }, { "first_step", self.first_step },
     { "step_seconds", self.records.seconds:json() }, { "checkpoint", self.checkpoint },
@@ -73,6 +74,10 @@ function result.to_json(self, write)
       rows[#rows + 1] = { "best", json.object { { "step", best.step }, { "metric", best.metric },
         { "value", best.value }, { "checkpoint", best.checkpoint } } }
     end
+  end
+  if self.shares then
+    rows[#rows + 1] = { "tokens_supervised_share", self.shares.supervised }
+    rows[#rows + 1] = { "tokens_padding_share", self.shares.padding }
   end
   if self.shrunk then
     local list = {}
@@ -99,7 +104,6 @@ function result.to_json(self, write)
   write("\n")
 end
 
-local function counted(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
 
 -- A metric and its value, for people.
 local function shown(name, value) return ("%s %s"):format(name, value and ("%.4g"):format(value) or "-") end
@@ -183,7 +187,7 @@ function result.to_text(self)
     lines[1] = ("nothing to do: step %d is done already; a greater --steps goes on from it\n"):format(self.steps)
   end
   if self.skipped_steps > 0 then
-    lines[#lines + 1] = ("skipped           %s in all%s\n"):format(counted(self.skipped_steps, "step"),
+    lines[#lines + 1] = ("skipped           %s in all%s\n"):format(format.counted(self.skipped_steps, "step"),
       self.empty_steps > 0 and (", %d of them here for want of a target that counts"):format(self.empty_steps) or "")
   end
   if ENDED[self.ended] then lines[#lines + 1] = "ended             " .. ENDED[self.ended] .. "\n" end
@@ -196,7 +200,8 @@ function result.to_text(self)
     lines[#lines + 1] = ("%-17s %s micro-batches, %s %s\n"):format(program.name,
       format.count(program.micro_batches), format.count(program.tokens), self.unit)
   end
-  lines[#lines + 1] = ("model             %s parameters\n"):format(format.parameters(self.parameter_count))
+  lines[#lines + 1] = ("model             %s parameters%s\n"):format(format.parameters(self.parameter_count),
+    self.base_digest and (", of which %s are trained"):format(format.parameters(self.trainable_parameters)) or "")
   lines[#lines + 1] = "parameters        " .. self.digest .. "\n"
   if self.dry then lines[#lines + 1] = "dry run           one step of this was tried, and nothing is kept of it\n" end
   if self.checkpoint then lines[#lines + 1] = "checkpoint        " .. self.checkpoint .. "\n" end

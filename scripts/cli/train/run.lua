@@ -11,6 +11,7 @@ local parts = require "cli.data.parts"
 local planning = require "cli.train.planning"
 local posix = require "cli.base.posix"
 local prefetch = require "cli.data.prefetch"
+local prepared = require "cli.train.prepared"
 local programs = require "cli.train.programs"
 local progress = require "cli.train.progress"
 local rates = require "cli.plan.rates"
@@ -70,10 +71,11 @@ end
 
 -- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
 -- (function for messages), schedule_end (where a schedule ends by default; optional: steps), epochs (instead of steps),
--- evaluates and generates (text): between steps, tokenizer and check_content (of a run that goes on: the file of its
--- vocabulary, and what refuses texts that are no longer those it was trained on), parts (in which each micro-batch of
--- the data is trained on; optional), and what stays the caller's: device (an open one, optional), plan (a
--- ready one for all of these, optional). Parameters are filled by initialise, import or restore.
+-- evaluates and generates (text; or a function(run) that returns the rows of programs for it): between steps, tokenizer
+-- and check_content (of a run that goes on: the file of its vocabulary, and what refuses texts that are no longer those
+-- it was trained on), parts (in which each micro-batch of the data is trained on; optional), and what stays the
+-- caller's: device (an open one, optional), plan (a ready one for all of these, optional). Parameters are filled by
+-- initialise, import or restore.
 function run.open(spec)
   spec.o = effective.told(spec.recipe, spec.o, spec.accumulate)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
@@ -95,15 +97,20 @@ function run.open(spec)
     local count = spec.parts or 1
     local o = count == 1 and spec.o or changed(spec.o, { batch = spec.o.batch * count })
     local data = spec.recipe.call("dataset", o, about)
-    if spec.options.prefetch then data = prefetch.dataset(data, self, o, about, spec.options.prefetch) end
-    return count == 1 and data or parts.dataset(data, count)
+    local prepares, ahead = data.prepared, spec.options.prefetch
+    if ahead and not prepares then data = prefetch.dataset(data, self, o, about, ahead) end
+    local made = count == 1 and data or parts.dataset(data, count)
+    made.prepared = prepares
+    return made
   end
   if spec.o.remainder == "own" or spec.generates then self.data = dataset() end
   self.effective = effective.of(spec.recipe, spec.o)
   local forward = {}
   self.evaluation = spec.evaluates and evaluation.of(spec.recipe, spec.o, about) or nil
   if self.evaluation then forward[1] = { name = "evaluation", kind = "evaluation", o = self.evaluation.o } end
-  for _, row in ipairs(spec.generates and sample_rows(self) or {}) do forward[#forward + 1] = row end
+  local made = spec.generates == true and sample_rows(self) or spec.generates and spec.generates(self) or {}
+  for _, row in ipairs(made) do forward[#forward + 1] = row end
+  forward[#forward + 1] = prepared.row(spec.recipe, spec.o)
   local rows = not spec.plan and programs.rows(spec.recipe, spec.o, about, self.data, forward)
   if rows then
     self:plan_programs(rows)
@@ -304,6 +311,7 @@ function Run:usage()
   return peaks, { before = device.driver_before_bytes, now = device.driver_bytes }
 end
 
+function Run:base_digest() return fail.check("digest", self.session:base_digest()) end
 function Run:digest() return fail.check("digest", self.session:digest()) end
 
 function Run:close()

@@ -1,8 +1,10 @@
 -- --on-oom shrink: a run that gets no memory goes on with smaller micro-batches and more of them a step. Its data stay
 -- in the micro-batches that they come in, each of which is trained on in equal parts (cli.data.parts): none is lost
 -- or seen twice.
+local base = require "cli.checkpoint.base"
 local cairn = require "cairn"
 local changed = require "cli.base.changed"
+local checkpoints = require "cli.checkpoint.checkpoints"
 local fail = require "cli.base.fail"
 local posix = require "cli.base.posix"
 local resume = require "cli.checkpoint.resume"
@@ -86,6 +88,7 @@ function shrink.go_on(run, save, why)
   local function remove() end
   if not directory then directory, remove = save_aside(run) end
   local first, parts, best, kept = run.next_batch, run.spec.parts or 1, run.best, run.kept
+  local source = run.source
   run:close()
   for key in pairs(run) do run[key] = nil end
   for _ = 1, 2 do collectgarbage("collect") end
@@ -95,9 +98,10 @@ function shrink.go_on(run, save, why)
     error(made, 0)
   end
   for key, value in pairs(made) do run[key] = value end
-  local checkpoint = fail.check("--on-oom", cairn.checkpoint(directory))
-  fail.check("--on-oom", run.stepper:restore(checkpoint))
-  checkpoint:free()
+  local checkpoint = checkpoints.open(directory)
+  run.source = source
+  fail.check("--on-oom", base.restore(run, checkpoint))
+  checkpoint.checkpoint:free()
   resume.configure(run)
   run.next_batch, run.best, run.kept = first * run.spec.parts / parts, best, kept
   remove()

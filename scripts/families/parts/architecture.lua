@@ -18,9 +18,11 @@
 --   head_in_file: whether the head is the token table is what the files say, not the config
 --   bidirectional: every token sees the later ones, too; norm_sums: norms after a part are of the sum with its input;
 --   plain_first: the first block's attention follows no norm; heads_by_task and more: families.parts.encoder
+--   class: how Transformers begins the names of its classes; labels: of files that tell texts apart, or nil
 --   names: of parameters; unused: patterns of tensors in files that nothing needs; transposed: parts as [in, out] there
 local config = require "families.parts.config"
 local fail = require "cli.base.fail"
+local labels = require "families.parts.labels"
 local rope = require "families.parts.rope"
 local unicode = require "cli.base.unicode"
 
@@ -184,6 +186,18 @@ function architecture.check_recipe(a, name)
   end
 end
 
+-- How Transformers begins the names of the model's classes, and the labels of one that tells texts apart, which has no
+-- head over the vocabulary.
+local function classes(c, a)
+  for _, name in ipairs(c.architectures or {}) do
+    local before, what = tostring(name):match("^(.-)(For%a+)$")
+    a.class = a.class or before
+    if what == "ForSequenceClassification" and not a.labels then
+      a.labels, a.untied_head, a.names.head = labels.of(c, a.where), a.names.head, nil
+    end
+  end
+end
+
 -- The architecture that a config.json's text describes. where: its name for messages. Also returns whether the config
 -- says itself if the head is tied.
 function architecture.of(text, where)
@@ -192,6 +206,7 @@ function architecture.of(text, where)
   a.family, a.wrapped, a.recipe = name, wrapped, family.recipe or "decoder"
   family.shape(c, a, architecture)
   if a.experts and not any(a.experts.layers) then a.experts = nil end
+  if a.recipe == "decoder" then classes(c, a) end
   if wrapped then
     for _, pattern in ipairs { "^vision_tower%.", "^multi_modal_projector%.", "%.vision_tower%.",
                                "%.multi_modal_projector%." } do

@@ -86,7 +86,7 @@ function balance.dataset(data)
     local count = ffi.sizeof(arrays.targets) / 4
     if count ~= size then buffer, size = ffi.new("float[?]", count), count end
     for i = 0, count - 1 do buffer[i] = arrays.targets[i] ~= IGNORED and 1 or 0 end
-    return { tokens = arrays.tokens, targets = arrays.targets, counted = buffer }, tokens, which, samples
+    return changed(arrays, { counted = buffer }), tokens, which, samples
   end })
 end
 

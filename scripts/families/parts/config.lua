@@ -5,6 +5,7 @@ local fail = require "cli.base.fail"
 local HARMLESS = require "cli.recipe.harmless_keys"
 local nearest = require "cli.base.nearest"
 local posix = require "cli.base.posix"
+local quantised = require "families.parts.quantised"
 local unicode = require "cli.base.unicode"
 
 -- NONE: the default of a key that asks for nothing where it is left out.
@@ -14,7 +15,8 @@ local MOST = 2 ^ 31 - 1
 local MOST_LISTED = 8
 
 -- Read of every family. rope_theta and rope_scaling are the spelling of Transformers 4, rope_parameters that of 5.
-local SHARED = { tie_word_embeddings = false, initializer_range = 0.02 }
+local SHARED = { tie_word_embeddings = false, initializer_range = 0.02, architectures = NONE, id2label = NONE,
+                 num_labels = NONE }
 local ROTARY = { rope_theta = NONE, rope_scaling = NONE, rope_parameters = NONE, partial_rotary_factor = NONE,
                  head_dim = NONE, original_max_position_embeddings = NONE }
 -- Keys of any family that have one value here.
@@ -161,8 +163,8 @@ local function values_of(object, family, name, where, changed)
         problems[#problems + 1] = ("%s is %s; cairn has only %s"):format(given, shown(value), tostring(fixed[key]))
       end
     elseif key == "quantization_config" and type(value) == "table" and value ~= NULL then
-      problems[#problems + 1] = ("quantization_config: weights stored by '%s' cannot be read; take the model's " ..
-        "unquantized files"):format(shown(value.quant_method))
+      problems[#problems + 1] = quantised.problem(value)
+      values.quantised = value.quant_method
     elseif key ~= "model_type" and not HARMLESS[key] and value ~= NULL
         and not (type(value) == "table" and next(value) == nil) then
       unknown[#unknown + 1] = ("%s (%s)"):format(unicode.shown(given), shown(value))

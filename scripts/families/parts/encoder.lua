@@ -5,55 +5,22 @@
 --   tokens' own table, {table_bias}; class: how Transformers begins the names of its classes
 --   same: pairs of names of which files may have the first, with the values of the second
 -- settle() adds own_task (the head that the files have, or nil) and labels (of that head, or nil).
-local fail = require "cli.base.fail"
+local labels_of = require("families.parts.labels").of
 local network = require "families.parts.network"
 local nn = require("cairn").nn
-local unicode = require "cli.base.unicode"
 
 local encoder = {}
 
 encoder.CLASSES = { mlm = "ForMaskedLM", classify = "ForSequenceClassification", tag = "ForTokenClassification" }
 local OF_CLASS = { ForMaskedLM = "mlm", ForPreTraining = "mlm", ForSequenceClassification = "classify",
                    ForTokenClassification = "tag" }
-local MOST_LABELS = 10000
-
--- The labels that a config has for numbers from 0, or nil.
-local function labels_of(c, a)
-  local list, count = {}, 0
-  for id in pairs(c.id2label or {}) do
-    local number = tonumber(id)
-    count = count + 1
-    if not number or number < 0 or number ~= math.floor(number) or number >= MOST_LABELS then
-      fail.input(("%s: id2label has the key '%s'; wanted: whole numbers from 0"):format(a.where,
-        unicode.shown(tostring(id))))
-    end
-  end
-  if count == 0 then  -- Transformers leaves out what it would make up
-    count = c.num_labels or 2
-    if count > MOST_LABELS then
-      fail.input(("%s: num_labels is %.0f; at most %d"):format(a.where, count, MOST_LABELS))
-    end
-    for i = 1, count do list[i] = ("LABEL_%d"):format(i - 1) end
-    return list
-  end
-  local seen = {}
-  for i = 1, count do
-    local label = c.id2label[tostring(i - 1)] or c.id2label[i - 1]
-    if type(label) ~= "string" or seen[label] then
-      fail.input(("%s: id2label: %d is %s; wanted: for each number from 0 to %d a text of its own"):format(a.where,
-        i - 1, label == nil and "not there" or unicode.shown(tostring(label)), count - 1))
-    end
-    list[i], seen[label] = label, true
-  end
-  return list
-end
 
 function encoder.settle(c, a)
   for _, name in ipairs(c.architectures or {}) do
     local rest = type(name) == "string" and name:sub(1, #a.class) == a.class and name:sub(#a.class + 1)
     a.own_task = a.own_task or OF_CLASS[rest or ""]
   end
-  if a.own_task == "classify" or a.own_task == "tag" then a.labels = labels_of(c, a) end
+  if a.own_task == "classify" or a.own_task == "tag" then a.labels = labels_of(c, a.where) end
   a.untied_head, a.names.head = a.names.head, a.own_task == "mlm" and a.names.head or nil
 end
 

@@ -5,11 +5,11 @@ local experts = {}
 local function shaped(graph, x, ...) return (graph:op("reshape", x, { shape = { ... } })) end
 
 -- One product for each expert, of rows that are sorted by it. File names: NAME.weight, as of a Linear; of matrices that
--- are [in, out] NAME and NAME_bias.
+-- are [in, out], or [out, in] with e.by_rows, NAME and NAME_bias.
 local function product(e, graph, x, groups, name, inputs, outputs, scale)
-  local turned = e.gate_up ~= nil
+  local turned = e.gate_up ~= nil and not e.by_rows
   local dims = turned and { e.count, inputs, outputs } or { e.count, outputs, inputs }
-  local w = graph:parameter(turned and name or name .. ".weight", dims, { init = "normal", scale = scale })
+  local w = graph:parameter(e.gate_up and name or name .. ".weight", dims, { init = "normal", scale = scale })
   local b = e.bias and graph:parameter(name .. "_bias", { e.count, outputs },
     { init = "constant", scale = 0, no_decay = true })
   return (graph:op("grouped_linear", x, w, groups.starts, b or nil, { transposed = turned and 1 or nil }))

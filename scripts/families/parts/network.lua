@@ -1,5 +1,6 @@
 -- The graph of a decoder from its architecture (families.parts.architecture lists the attributes). Each block is a
 -- region with the regions attn and mlp inside.
+local changed = require "cli.base.changed"
 local experts = require "families.parts.experts"
 local nn = require("cairn").nn
 local rope = require "families.parts.rope"
@@ -100,9 +101,19 @@ local function remembered(a, graph, q, k, v, sinks, name, attributes, shape)
 end
 
 -- Queries times 1 + beta ln(1 + floor(t / original)), which is 1 for the first `original` positions.
-local function lengthened(a, graph, q, seq)
+local function lengthened(a, graph, q, seq, shape)
   local growth = a.query_growth
   if not growth or seq <= growth.original then return q end
+  if shape.positions then  -- a step up at each multiple of `original`
+    local t = reshape(graph, (graph:op("cast", shape.positions, { dtype = "f32" })), shape.batch, seq, 1)
+    local factor, before = graph:op("equal", t, t), 1
+    for begin = growth.original, seq - 1, growth.original do
+      local step = graph:op("less", (graph:op("clamp", t, { max = begin - 1 })), t)
+      local now = 1 + growth.beta * math.log(1 + begin / growth.original)
+      factor, before = factor + step * (now - before), now
+    end
+    return q * factor
+  end
   local parts = {}
   for begin = 0, seq - 1, growth.original do
     local part = cut(graph, q, 1, begin, math.min(begin + growth.original, seq))
@@ -123,11 +134,11 @@ local function attention(a, graph, x, prefix, layer, shape)
     local function turned(y, heads)
       local attributes = { heads = heads }
       for key, value in pairs(turn) do attributes[key] = value end
-      return (graph:op("rope", y, shape.cached and shape.cached.positions or nil, attributes))
+      return (graph:op("rope", y, shape.cached and shape.cached.positions or shape.positions, attributes))
     end
     q, k = turned(q, a.heads), turned(k, a.kv_heads)
   end
-  q = lengthened(a, graph, q, shape.seq)
+  q = lengthened(a, graph, q, shape.seq, shape)
   local window = a.windows[layer]
   local attributes = { heads = a.heads, kv_heads = k and a.kv_heads or nil, scale = a.attention_scales[layer] or nil,
                        softcap = a.attention_softcap, window = window and window < longest and window or nil,
@@ -148,7 +159,7 @@ local function attention(a, graph, x, prefix, layer, shape)
   if shape.key_lengths then
     y = graph:op("attention", q, k, v, sinks, nil, shape.key_lengths, attributes)
   else
-    y = k and (graph:op("attention", q, k, v, sinks, attributes)) or (graph:op("attention", q, attributes))
+    y = (graph:op("attention", q, k, v, sinks, shape.sequences, attributes))
   end
   return linear(graph, y, prefix .. a.names.o, a.heads * a.head_dim, a.width, a.bias.o, a.init.residual)
 end
@@ -237,25 +248,45 @@ function network.blocks(a, context, x, shape, segments)
   return chain:build(context, x)
 end
 
--- Builds the model from tokens[batch, seq]: returns the last hidden state [batch, seq, width] and the head's weights.
--- segments: as of nn.add_blocks. shape.cached: {rows, dtype} of caches, of a program that generates.
-function network.body(a, graph, training, shape, segments)
+-- Builds the blocks from tokens[batch, seq]: returns the last hidden state [batch, seq, width] and the token table.
+-- segments: as of nn.add_blocks. shape.cached: {rows, dtype} of caches, of a program that generates; shape.packed: the
+-- windows hold several samples, which see nothing of each other: the input sequences[batch, seq] has the number of
+-- each token's sample, -1 of padding, and positions[batch, seq] its place there. Distances within a sample are the same
+-- as in the window, so that what attention sees of a sample (`window`) needs no more.
+function network.hidden(a, graph, training, shape, segments)
   local context, names = nn.context(graph, training), a.names
   local tokens = graph:input("tokens", { shape.batch, shape.seq }, "i32")
   if shape.cached then shape = remembering(graph, shape) end
+  if shape.packed then
+    shape = changed(shape, { sequences = graph:input("sequences", { shape.batch, shape.seq }, "i32"),
+                             positions = graph:input("positions", { shape.batch, shape.seq }, "i32") })
+  end
+  local positions = shape.positions or shape.cached and shape.cached.positions
   local drop = nn.Dropout(a.dropout or 0)
   local wte = matrix(graph, names.tokens, a.vocab, a.width, a.init.scale)
   local wpe = names.positions and matrix(graph, names.positions, a.positions, a.width, a.init.scale)
-  if wpe and shape.cached then
-    wpe = (graph:op("embedding", wpe, shape.cached.positions))
+  if wpe and positions then
+    wpe = (graph:op("embedding", wpe, positions))
   elseif wpe and a.positions > shape.seq then
     wpe = cut(graph, wpe, 0, 0, shape.seq)
   end
   local x = scaled(graph, (graph:op("embedding", wte, tokens)), a.embedding_scale)
   if wpe then x = x + wpe end
   x = drop:build(context, x)
-  x = normed(graph, network.blocks(a, context, x, shape, segments), names.final, a.width, a.norm)
-  return x, a.tied and wte or matrix(graph, names.head, a.vocab, a.width, a.init.scale)
+  return normed(graph, network.blocks(a, context, x, shape, segments), names.final, a.width, a.norm), wte
+end
+
+-- The same with the head's weights in the place of the table.
+function network.body(a, graph, training, shape, segments)
+  local x, wte = network.hidden(a, graph, training, shape, segments)
+  return x, a.tied and wte or matrix(graph, a.names.head, a.vocab, a.width, a.init.scale)
+end
+
+-- The shape of windows: of instruction data they hold several samples. shape: where it is not that of the options.
+function network.windows(o, shape)
+  local packed = o.form == "rows" and o.packing == "best_fit"
+  shape = shape or o
+  return { batch = shape.batch, seq = shape.seq, look = shape.look, packed = packed or nil }
 end
 
 -- Logits of rows[n, width].

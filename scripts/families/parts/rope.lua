@@ -25,6 +25,10 @@ local TYPES = {
   linear = { needs = { "factor" }, knows = {}, make = function(p, base, dim)
     return each(powers(base, dim), function(f) return f / p.factor end)
   end },
+  -- One for each pair of columns, as GGUF files have them.
+  factors = { needs = { "factors" }, knows = {}, make = function(p, base, dim)
+    return each(powers(base, dim), function(f, i) return f / p.factors[i] end)
+  end },
   -- The base grows with what a window has beyond max_position_embeddings.
   dynamic = { needs = { "factor" }, knows = {}, make = function(p, base, dim, seq)
     local length = math.max(seq, p.positions)
@@ -72,7 +76,7 @@ local TYPES = {
 local POSITIVE = { factor = true, rope_theta = true, beta_fast = true, beta_slow = true, low_freq_factor = true,
                    high_freq_factor = true, original_max_position_embeddings = true, attention_factor = true }
 local WORDS = { rope_type = true, type = true, truncate = true }  -- what is no number
-local LISTS = { short_factor = true, long_factor = true }
+local LISTS = { short_factor = true, long_factor = true, factors = true }
 
 -- Ends the command where the parameters of `where` are not those of their type. Returns the type's name.
 local function check(p, where, extra, dim)

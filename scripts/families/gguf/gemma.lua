@@ -1,0 +1,2 @@
+-- Gemma.
+return { families = { "gemma" } }

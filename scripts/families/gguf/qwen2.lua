@@ -1,0 +1,2 @@
+-- Qwen2 and Qwen2.5.
+return { families = { "qwen2" } }

@@ -1,0 +1,2 @@
+-- Qwen3, dense.
+return { families = { "qwen3" } }
