@@ -57,7 +57,7 @@ cairn_packaged(cairn)
 # Symbols of the archive are hidden, so that a library that has it inside exports none of them, and two of them in a program
 # are strangers. For that, what defines them is compiled once more: hidden, no version script could export them.
 if(CAIRN_BUILD_STATIC)
-  cairn_layer(cairn_archive capi/src cairn_io cairn_report)
+  cairn_layer(cairn_archive capi/src/{.,models} cairn_io cairn_report)
   get_target_property(archive_type cairn_archive TYPE)
   if(archive_type STREQUAL STATIC_LIBRARY)  # not all objects are another tree's
     target_compile_definitions(cairn_archive PRIVATE CAIRN_INTO_ARCHIVE)
@@ -94,6 +94,17 @@ if(CAIRN_BUILD_COMMAND)
   if(CAIRN_SANITIZE)
     target_link_options(cairn_cli PRIVATE -fsanitize=${CAIRN_SANITIZE})
   endif()
+  # Models for programs in any language, by the command's modules: libcairn opens it at run time (capi/src/models/model.cc).
+  add_library(cairn_models MODULE scripts/host/plugin.c)
+  target_link_libraries(cairn_models PRIVATE PkgConfig::luajit ${CMAKE_DL_LIBS})
+  target_include_directories(cairn_models PRIVATE ${CMAKE_SOURCE_DIR})
+  set_target_properties(cairn_models PROPERTIES C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY
+                                                $<TARGET_FILE_DIR:cairn>)
+  cairn_packaged(cairn_models)
+  if(CAIRN_SANITIZE)
+    target_link_options(cairn_models PRIVATE -fsanitize=${CAIRN_SANITIZE})
+  endif()
+  install(TARGETS cairn_models LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT command)
   include(cmake/pages.cmake)
   # `require "cairn"` in a LuaJIT of the same prefix.
   file(CREATE_LINK ../../cairn/bindings/lua/cairn.lua ${CMAKE_BINARY_DIR}/share/cairn.lua SYMBOLIC)
@@ -102,7 +113,8 @@ if(CAIRN_BUILD_COMMAND)
   install(FILES ${CMAKE_BINARY_DIR}/share/modules DESTINATION ${CMAKE_INSTALL_DATADIR}/lua/5.1 RENAME cairn COMPONENT command)
   install(TARGETS cairn_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
   install(DIRECTORY bindings/lua DESTINATION ${lua_folder}/bindings COMPONENT command FILES_MATCHING PATTERN "*.lua")
-  install(DIRECTORY scripts/cli scripts/devices scripts/families scripts/recipes DESTINATION ${lua_folder}/scripts COMPONENT command
+  install(DIRECTORY scripts/cli scripts/devices scripts/families scripts/host scripts/recipes
+          DESTINATION ${lua_folder}/scripts COMPONENT command
           FILES_MATCHING PATTERN "*.lua" PATTERN "*.json")
 endif()
 

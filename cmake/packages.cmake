@@ -82,6 +82,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libhwy-dev, libonig-dev, libsimdj
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "${library_package} (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "cairn-cuda")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA ${packages_folder}/none/postinst ${packages_folder}/none/postrm)  # its plugin is no library
 if(CAIRN_CUDA OR CAIRN_CUDA_LIBRARY)
   cairn_package(cuda cairn-cuda science)
   if(CAIRN_CUDA_LIBRARY)

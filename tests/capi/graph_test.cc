@@ -27,6 +27,38 @@ struct GraphTest : testing::Test {
   Failure failure;
 };
 
+TEST_F(GraphTest, Adapters) {
+  const auto adapt = [&](auto change) {
+    cairn_adapter_t rule = CAIRN_ADAPTER_INIT;
+    change(rule);
+    return cairn_graph_adapt(graph.get(), &rule, failure);
+  };
+  const auto refused = [&](auto change, const std::vector<std::string>& says) {
+    expect_failure(adapt(change), CAIRN_STATUS_INVALID_ARGUMENT, failure, says);
+  };
+  refused([](auto& r) { r.rank = 0; }, {"rank is 0"});
+  refused([](auto& r) { r.kind = 4; }, {"rule.kind"});
+  refused([](auto& r) { r.alpha = -1; }, {"alpha is -1"});
+  refused([](auto& r) { r.dropout = 1; }, {"dropout is 1"});
+  refused([](auto& r) { r.ranks = "q_proj"; }, {"rule.ranks", "'q_proj'", "PATTERN=RANK"});
+  refused([](auto& r) { r.ranks = "q_proj=2.5"; }, {"'q_proj=2.5'", "whole number"});
+  refused([](auto& r) { r.alphas = "a=1,b=x"; }, {"rule.alphas", "'b=x'"});
+  expect_failure(cairn_graph_adapt(graph.get(), nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"rule"});
+  EXPECT_EQ(adapt([](auto& r) { r.ranks = "q_proj=2,v_proj=3"; }), CAIRN_STATUS_OK);
+  const int64_t shape[] = {4, 4};
+  cairn::Value x = 0, w = 0;
+  const cairn_tensor_desc_t in = {"x", shape, 2, CAIRN_F32}, of = {"h.q_proj.weight", shape, 2, CAIRN_F32};
+  EXPECT_EQ(cairn_graph_input(graph.get(), &in, &x, failure), CAIRN_STATUS_OK);
+  EXPECT_EQ(cairn_graph_parameter(graph.get(), &of, nullptr, &w, failure), CAIRN_STATUS_OK);
+  EXPECT_EQ(op("linear", {x, w}), CAIRN_STATUS_OK);
+  cairn_value_info_t info = CAIRN_VALUE_INFO_INIT;
+  const cairn_value_t a = cairn_graph_find(graph.get(), "h.q_proj.lora_A.weight");
+  EXPECT_EQ(cairn_graph_value_info(graph.get(), a, &info, failure), CAIRN_STATUS_OK);
+  EXPECT_EQ(info.dims[0], 2);
+  expect_failure(op("linear", {x, w}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'h.q_proj'", "one use"});
+}
+
 TEST_F(GraphTest, WrongTensors) {
   const int64_t fine[] = {2, 3}, zero[] = {2, 0}, huge[] = {INT64_MAX, 3};
   const auto input = [&](cairn_tensor_desc_t desc) {

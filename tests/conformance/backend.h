@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/simd/isa.h"
 #include "tests/conformance/backend_cases.h"
+#include "tests/conformance/blocks.h"
 #include "tests/conformance/choices.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/known.h"
@@ -42,6 +43,7 @@ class Harness {
     const int before = seen.taken;
     rows(s, in, s, in, key, updates, what, seen);
     packed(s, in, key, what, seen);
+    blocks(s, in, key, what, seen);
     if (account_) account_->taken(s.op, coarsest(s), seen.taken > before, what);
     if (seen.taken > before) seen.taken = before + 1;
   }
@@ -164,8 +166,21 @@ class Harness {
     seen.packed = true;
   }
 
+  // Replaces the weight by blocks of a format that its rows divide by, by one format after the other.
+  void blocks(const kernels::Signature& s, std::span<const Tensor> in, const RandomKey& key,
+              const std::string& what, Seen& seen) {
+    const std::optional<Blocks> stored = in_blocks(s, in, turn_);
+    if (!stored) return;
+    kernels::Signature changed = s;
+    changed.in = stored->descs;
+    const int before = seen.taken;
+    rows(changed, stored->tensors, changed, stored->tensors, key, false, what + " in blocks", seen);
+    EXPECT_TRUE(known_ != nullptr || seen.taken > before) << what << ": no kernel takes the weight in blocks";
+  }
+
   const kernels::Registry& registry_;
   const Known* const known_;
+  size_t turn_ = 0;
   std::optional<Account> account_;
   std::map<std::pair<std::string, DType>, Seen> table_;
   std::set<size_t> rows_run_;
@@ -186,28 +201,6 @@ inline void add_fused(std::vector<Direct>& to) {
       to.push_back({"rmsnorm_grad", {x, x, column, row, x}, {x, column}, {}});
     }
   }
-}
-
-// Weights that are stored as what the ops compute in.
-inline void add_narrow_weights(std::vector<Direct>& to) {
-  const TensorDesc one{DType::kF64, Shape{}, 0};
-  for (const DType t : {DType::kBF16, DType::kF16})
-    for (const auto& [m, n, k] :
-         {std::array<int64_t, 3>{7, 33, 64}, {33, 129, 70}, {1, 40, 24}, {65, 512, 96}}) {
-      const TensorDesc x{t, {m, k}, 0}, w{t, {n, k}, 0}, y{t, {m, n}, 0}, bias{DType::kF32, {n}, 0},
-          ids{DType::kI32, {m}, 0}, dw{DType::kF32, {n, k}, 0};
-      to.push_back({"linear", {x, w, bias}, {y}, {}});
-      to.push_back({"linear", {x, w, bias}, {y, y}, word("activation", "gelu_tanh")});
-      to.push_back({"linear_grad_input", {y, w, kAbsent}, {x}, {}});
-      to.push_back({"linear_cross_entropy", {x, w, ids, kAbsent}, {one, one}, {}, {}, n});
-      to.push_back({"linear_cross_entropy_grad",
-                    {x, w, ids, kAbsent, kAbsent, kAbsent},
-                    {one, one, x, dw},
-                    {},
-                    {},
-                    n});
-      to.push_back({"embedding", {w, ids}, {x}, {}, {}, n});
-    }
 }
 
 // No gradient comes back through comparisons, so that no graph of a case holds them; and what is done to losses, which are
@@ -249,8 +242,9 @@ inline void add_dequantised(std::vector<Direct>& to) {
   for (const DType stored : kDTypes) {
     const int64_t block = format(stored).block;
     if (format(stored).read != Read::kDequantised) continue;
+    const int64_t many = block > 1024 ? 4 : 129;
     for (const DType type : kKernelTypes)
-      for (const int64_t n : {int64_t{1}, block - 1, block, block + 7, 3 * block, 129 * block + 2})
+      for (const int64_t n : {int64_t{1}, block - 1, block, block + 7, 3 * block, many * block + 2})
         to.push_back(
             {"dequantise", {{stored, {n}, 0}}, {{type, {n}, 0}}, {{"dtype", std::string(dtype_name(type))}}});
   }
@@ -276,6 +270,7 @@ inline std::vector<Direct> direct_cases() {
   add_residents(list);
   add_choices(list);
   add_dequantised(list);
+  add_blocks(list);
   for (const UpdateKind& kind : update_kinds())
     for (const TensorDesc& x : update_tensors(kind)) list.push_back(update_call(kind, x, false));
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
@@ -311,7 +306,9 @@ inline void check_direct(Harness& harness, const Direct& d) {
     // Integers number what `ids` says, or the last dimension of operand 0; -1 comes up as well.
     const bool numbers = d.in[i].dtype == DType::kI32;
     const int64_t below = d.ids > 0 ? d.ids : d.in[0].shape.last();
-    if (in[i]) fill(in[i], 50 + i, numbers ? Operand{'I', {}, -1, static_cast<double>(below)} : T({}));
+    if (in[i])
+      fill(in[i], 50 + i,
+           numbers ? Operand{'I', {}, -1, static_cast<double>(below)} : T({}, -d.most, d.most));
   }
   for (size_t i = 0; i < d.hyper.size(); ++i) set(in[1], static_cast<int64_t>(i), d.hyper[i]);
   const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1};

@@ -23,6 +23,10 @@ std::vector<std::string> tokenizer_train_seeds();
 void pretrained(std::span<const std::byte> input);
 std::vector<std::string> pretrained_seeds();
 
+// Input: values as JSON, a zero byte, the template.
+void chat_template(std::span<const std::byte> input);
+std::vector<std::string> chat_template_seeds();
+
 // Input: four bytes with the size of a manifest, the manifest without its digest, tensors.bin.
 void checkpoint(std::span<const std::byte> input);
 std::vector<std::string> checkpoint_seeds();
@@ -34,5 +38,8 @@ void recipe_options(std::span<const std::byte> input);
 std::vector<std::string> recipe_options_seeds();
 void run_config(std::span<const std::byte> input);
 std::vector<std::string> run_config_seeds();
+// A row of instruction data.
+void instruction_row(std::span<const std::byte> input);
+std::vector<std::string> instruction_row_seeds();
 
 }  // namespace cairn::fuzz

@@ -52,6 +52,7 @@ void call(const char* reader, std::span<const std::byte> input) {
 void lua_json(std::span<const std::byte> input) { call("json", input); }
 void recipe_options(std::span<const std::byte> input) { call("options", input); }
 void run_config(std::span<const std::byte> input) { call("run_config", input); }
+void instruction_row(std::span<const std::byte> input) { call("row", input); }
 
 std::vector<std::string> lua_json_seeds() {
   return {
@@ -75,6 +76,16 @@ std::vector<std::string> run_config_seeds() {
       R"("arguments":{"steps":10,"budget":"50%","seed":7,"json":false}})",
       R"({"recipe":"sample","options":{"data":"a file","rate":1e-3},"arguments":{"tiers":"host,disk"}})",
       R"({"options":{"layers":[2]},"arguments":{"fuse-update":true},"more":null})"};
+}
+
+std::vector<std::string> instruction_row_seeds() {
+  return {
+      R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b","weight":0}],"tools":"[{}]"})",
+      R"({"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"\u00e9"}],"tools":[{"name":"f"}]})",
+      R"({"prompt":[{"role":"user","content":[{"type":"text","text":"a"}]}],"completion":"b","system":null})",
+      R"({"prompt":"a","chosen":[{"role":"assistant","content":"b"}],"rejected":[{"role":"assistant","content":"c"}]})",
+      R"({"instruction":"a","input":"b","output":"c"})",
+      R"({"text":"a"})"};
 }
 
 }  // namespace cairn::fuzz

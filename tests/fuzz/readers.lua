@@ -38,6 +38,7 @@ local args = require "cli.base.args"
 local config = require "cli.recipe.config"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
+local forms = require "cli.instruct.forms"
 local recipe = require "cli.recipe.load"
 
 local sample = recipe.load(ROOT .. "/tests/fuzz/recipe.lua", ROOT)
@@ -84,6 +85,15 @@ function readers.run_config(text)
   end)
   if not ok and not fail.is(problem) then error(problem, 0) end
   if not ok and not tostring(problem):find("run.json", 1, true) then error("which file it is is not said", 0) end
+end
+
+-- A row is a form, or refused with a message.
+function readers.row(text)
+  local decoded, row = pcall(decode, text)
+  if not decoded or type(row) ~= "table" then return end
+  local ok, problem = pcall(forms.of, row, text, {}, function(message) fail.input("row: " .. message) end)
+  if not ok and not fail.is(problem) then error(problem, 0) end
+  if ok and type(problem.form) ~= "string" then error("a row without a form", 0) end
 end
 
 return readers

@@ -1,14 +1,18 @@
 #include "tests/fuzz/targets.h"
 
 #include "runtime/costs/table.h"
+#include "runtime/data/data.h"
+#include "runtime/io/gguf/tokenizer.h"
 #include "runtime/io/graph_file.h"
 #include "runtime/io/manifest.h"
 #include "runtime/io/plan_file.h"
 #include "runtime/io/safetensors/model_files.h"
+#include "runtime/io/safetensors/quantised/quantised.h"
 #include "tests/fuzz/families.h"
 #include "tests/fuzz/plan_solve.h"
 #include "tests/fuzz/tools.h"
 #include "tests/runtime/costs/samples.h"
+#include "tests/runtime/io/gguf/sample.h"
 #include "tests/runtime/io/scratch.h"
 
 namespace cairn::fuzz {
@@ -34,6 +38,12 @@ void safetensors(std::span<const std::byte> input) {
           tensors.read(tensor, 0, bytes.data(), bytes.size());
           for (const std::byte byte : bytes) sum += static_cast<uint8_t>(byte);
         }
+        const io::ModelFiles model(file.path());
+        for (const auto& [name, matrix] : io::find_quantised(model)) {
+          std::vector<float> numbers(static_cast<size_t>(matrix->shape.elements()));
+          matrix->read_floats(0, numbers);
+          matrix->read_floats(matrix->shape.elements() - 1, std::span(numbers).first(1));
+        }
         if (sum == ~uint64_t{0}) throw std::logic_error("unreachable");
       },
       {Code::kCorruptFile, Code::kUnsupported});
@@ -51,6 +61,23 @@ void model_index(std::span<const std::byte> input) {
   scratch.put(io::kIndexName, text(input));
   expect_declared([&] { const io::ModelFiles model(scratch.path()); },
                   {Code::kCorruptFile, made ? Code::kNotFound : Code::kOk});
+}
+void gguf(std::span<const std::byte> input) {
+  const MemoryFile file(input);
+  expect_declared(
+      [&] {
+        const io::Gguf model(file.path());
+        io::gguf_json(model);
+        std::vector<std::byte> bytes;
+        for (const io::GgufTensor& tensor : model.tensors()) {  // every byte that is promised can be read
+          bytes.resize(tensor.bytes);
+          model.file()->read(tensor.offset, bytes.data(), bytes.size());
+        }
+        const io::ModelFiles files(file.path());
+        if (model.find("tokenizer.ggml.model") == nullptr) return;
+        data::pretrained_tokenizer(io::gguf_tokenizer_json(model), "input")->encode("a cairn");
+      },
+      {Code::kCorruptFile, Code::kUnsupported, Code::kNotFound, Code::kInvalidArgument});
 }
 void plan_json(std::span<const std::byte> input) {
   expect_declared(
@@ -97,11 +124,35 @@ std::vector<std::string> safetensors_seeds() {
           test::safetensors(
               R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
               R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]}} )",
-              32)};
+              32),
+          test::safetensors(R"({"a.weight":{"dtype":"I8","shape":[2,3],"data_offsets":[0,6]},)"
+                            R"("a.SCB":{"dtype":"F32","shape":[2],"data_offsets":[6,14]}} )",
+                            14),
+          test::safetensors(R"({"a_blocks":{"dtype":"U8","shape":[1,1,16],"data_offsets":[0,16]},)"
+                            R"("a_scales":{"dtype":"U8","shape":[1,1],"data_offsets":[16,17]},)"
+                            R"("b.qweight":{"dtype":"I32","shape":[4,8],"data_offsets":[17,145]},)"
+                            R"("b.qzeros":{"dtype":"I32","shape":[1,1],"data_offsets":[145,149]},)"
+                            R"("b.scales":{"dtype":"F16","shape":[1,8],"data_offsets":[149,165]}} )",
+                            165)};
 }
 std::vector<std::string> model_index_seeds() {
   return {R"({"metadata": {"total_size": 8}, "weight_map": {"a": "a.safetensors", "b": "b.safetensors"}})",
           R"({"weight_map": {"a": "c.safetensors", "a": 1}})"};
+}
+std::vector<std::string> gguf_seeds() {
+  test::GgufSample words, pieces;
+  words.word("general.architecture", "llama")
+      .word("tokenizer.ggml.model", "gpt2")
+      .word("tokenizer.ggml.pre", "llama-bpe");
+  words.words("tokenizer.ggml.tokens", {"a", "b", "ab", "<s>"}).words("tokenizer.ggml.merges", {"a b"});
+  words.numbers<int32_t>("tokenizer.ggml.token_type", 5, {1, 1, 1, 3});
+  words.key("tokenizer.ggml.bos_token_id", 4, test::GgufSample::number(uint32_t{3}));
+  pieces.word("tokenizer.ggml.model", "llama")
+      .words("tokenizer.ggml.tokens", {"<unk>", "a", "b", "ab", "<0x20>", "  "});
+  pieces.numbers<float>("tokenizer.ggml.scores", 6, {0, -3, -2, -1, 0, 0});
+  pieces.numbers<int32_t>("tokenizer.ggml.token_type", 5, {2, 1, 1, 1, 6, 4});
+  pieces.flag("tokenizer.ggml.add_space_prefix", false);
+  return {test::gguf_sample().bytes(), words.bytes(), pieces.bytes()};
 }
 std::vector<std::string> costs_json_seeds() {
   return {costs::to_json(costs::sample_profile()), costs::kModel};
@@ -115,16 +166,19 @@ constexpr Target kTargets[] = {
     {"checkpoint", checkpoint, checkpoint_seeds, 200},
     {"safetensors", safetensors, safetensors_seeds},
     {"model_index", model_index, model_index_seeds},
+    {"gguf", gguf, gguf_seeds},
     {"tokens", tokens, token_seeds},
     {"tokenizer", tokenizer, tokenizer_seeds, 1000},
     {"tokenizer_train", tokenizer_train, tokenizer_train_seeds, 1000},
     {"pretrained", pretrained, pretrained_seeds, 1000},
+    {"chat_template", chat_template, chat_template_seeds, 1000},
     {"plan_json", plan_json, plan_json_seeds},
     {"plan_solve", plan_solve, problem_seeds, 300},
     {"costs_json", costs_json, costs_json_seeds},
     {"lua_json", lua_json, lua_json_seeds},
     {"recipe_options", recipe_options, recipe_options_seeds},
     {"run_config", run_config, run_config_seeds},
+    {"instruction_row", instruction_row, instruction_row_seeds},
 };
 
 }  // namespace

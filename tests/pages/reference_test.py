@@ -85,7 +85,8 @@ for key, value in pairs(gpt2) do ruled[key] = value end
 ruled.amp_rules = function() return { { op = "layernorm", class = "full" }, { op = "linear", class = "full" } } end
 return ruled
 """
-# Command of the page, and lines whose output together has every key; `damage` shortens a checkpoint.
+# Command of the page, and lines whose output together has every key; `damage` shortens a
+# checkpoint; `prepare` runs a command of another page.
 RUNS = {
     "train": [
         f"train gpt2 {SMALL} --steps 4 eval_fraction=0.1 --eval-every 2 --best perplexity --early-stop 9 --out run metrics=accuracy",
@@ -93,6 +94,7 @@ RUNS = {
         "train gpt2 --resume run --steps 5 --accumulate 2",
         f"train gpt2 {SMALL} batch=auto global_batch=4 --dry-run --budget 180KiB",
         f"train gpt2 {SMALL} --steps 1 --budget 180KiB --on-oom shrink",
+        "train gpt2 layers=1 width=16 heads=2 seq=16 batch=1 data=rows.jsonl template=chat.jinja --steps 1",
         "train classify data=texts.csv layers=1 width=8 heads=2 seq=8 batch=2 --steps 1 --out texts",
     ],
     "plan": [f"plan gpt2 {SMALL} batch=auto global_batch=4 --budget 180KiB", f"plan ruled.lua {SMALL} --amp bf16 eval_fraction=0.1"],
@@ -105,8 +107,12 @@ RUNS = {
     "evaluate": ["evaluate run", "evaluate texts data=texts.csv"],
     "logits": ["logits run --tokens 1,2"],
     "models": ["models"],
-    "export": ["export run run.safetensors", "export run model --to hf"],
-    "inspect": ["inspect run"],
+    "export": ["export run run.safetensors", "export run model --to hf",
+               "prepare train model data=book.txt batch=4 lora=2 --format nf4 --steps 1 --out tuned", "export tuned merged --to hf --merge base"],
+    "template": ["template model rows.jsonl template=chat.jinja"],
+    "convert": ["convert model model.gguf"],
+    "chat": ["chat model --prompt A --length 3 template=chat.jinja"],
+    "inspect": ["inspect run", "inspect tuned"],
     "devices": ["devices"],
     "devices --models": ["devices --models"],
     "ops": ["ops"],
@@ -128,6 +134,9 @@ class JsonKeys(unittest.TestCase):
             folder = pathlib.Path(folder)
             (folder / "book.txt").write_text("Once upon a time a pile of stones marked the way back. " * 40)
             (folder / "ruled.lua").write_text(RULED)
+            (folder / "rows.jsonl").write_text('{"messages": [{"role": "user", "content": "Once"}, '
+                                               '{"role": "assistant", "content": "more"}]}\n')
+            (folder / "chat.jinja").write_text("{% for m in messages %}{{ m.content }}.{% endfor %}")
             (folder / "texts.csv").write_text("text,label\na good one,pos\na bad one,neg\n")
             for command, lines in RUNS.items():
                 found = set()
@@ -135,6 +144,9 @@ class JsonKeys(unittest.TestCase):
                     if line.startswith("damage "):
                         largest = max((folder / line.split()[1]).iterdir(), key=lambda path: path.stat().st_size)
                         largest.write_bytes(largest.read_bytes()[:-1])
+                        continue
+                    if line.startswith("prepare "):
+                        output(*line.split()[1:], "--quiet", cwd=folder)
                         continue
                     found |= set(keys(json.loads(output(*line.split(), "--json", cwd=folder))))
                 rows = [(key, pattern(key)) for key in pages[command]]

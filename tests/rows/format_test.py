@@ -19,8 +19,8 @@ LIBRARIES = sys.argv[2:]
 MOST_FILES = 6  # beside tests
 
 EDITS = [
-    edits.Edit("runtime/formats/formats.def", "Int8, Dequantised, 0)\n",
-               'FORMAT(Int4, "int4", 4, 32, 4, F32, Int4, Dequantised, 0)\n'),
+    edits.Edit("runtime/formats/formats.def", "Iq4Xs, Dequantised, 0)\n",
+               'FORMAT(Int4, "int4", 4, 32, 32, 4, F32, Int4, Dequantised, 0)\n'),
     edits.Edit("runtime/formats/codecs.h", '#include "runtime/formats/half.h"\n',
                '#include "runtime/formats/int4.h"\n'),
     edits.Edit("runtime/formats/int4.h", None, '''// Whole numbers from -7 to 7, two in a byte, with a scale.
@@ -58,7 +58,7 @@ struct Int4 {
 
 }  // namespace cairn::formats
 '''),
-    edits.Edit("capi/docs/ops.md", "8 bits; 64 values are stored together, with 4 bytes of scale. Computed as f32.\n",
+    edits.Edit("capi/docs/ops.md", "4 bits; 256 values are stored together, with 8 bytes of scale. Computed as f32.\n",
                '''
 ## int4
 
@@ -69,7 +69,7 @@ Ops read what the plan decodes of it. For frozen parameters.
 ]
 # Compiled as they are after the edits, and linked in the place of the libraries' own into a program that trains.
 READERS = ["runtime/formats/codecs.cc", "runtime/base/tensor.cc", "runtime/graph/formats.cc", "runtime/io/envelope.cc",
-           "runtime/io/manifest.cc", "kernels/reference/layout.cc", "kernels/cpu/elementwise.cc"]
+           "runtime/io/manifest.cc", "kernels/reference/layout.cc", "kernels/reference/common.cc", "kernels/cpu/simd/blocks.cc"]
 CUDA_READERS = [("kernels/cuda/dequantise.cu", "emulated/dequantise.cu.cc")]
 CHECK = "tests/rows/format_check.cc"
 

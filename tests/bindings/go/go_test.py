@@ -82,6 +82,11 @@ def check_example(module, compiler, folder, environment):
     if "counting: [3 5 7 9 11 13 15 17 19 21 23 25]" not in in_go:
         raise SystemExit(f"the trained model does not count on from 3 5:\n{in_go}")
     print("examples: Go's curve and parameters are C's")
+    run("go", "build", "-o", folder / "finetune-go", "./examples/finetune", cwd=module, env=environment)
+    shutil.rmtree(folder / "example-adapter-go", ignore_errors=True)
+    tuned = run(folder / "finetune-go", folder, ROOT / "tests/golden/data/objectives/model", env=environment)
+    if not re.search(r"loss \d.*\nwhat marks the way\? -> ", tuned):
+        raise SystemExit(f"the example that fine-tunes prints:\n{tuned}")
 
 
 def check_readme(prefix, folder, environment):

@@ -47,12 +47,13 @@ TEST(Formats, RowsStandWhereTheyAlwaysDid) {
     EXPECT_EQ(format(row.type).computed_as, row.type) << row.name;
   }
   EXPECT_EQ((TensorDesc{DType::kOpaque, {3, 5}, 4096}.bytes()), 4096);
-  EXPECT_THROW(dtype_from_name("nf4"), Error);
+  EXPECT_THROW(dtype_from_name("nf3"), Error);
 }
 
 // Formats in blocks, of other sizes than those of the table.
 TEST(Formats, BlocksAreStoredWhole) {
-  const Format eight{"q8", 8, 256, 4, DType::kF32}, four{"q4", 4, 64, 4, DType::kBF16};
+  const Format eight{"q8", 8, 256, 256, 4, DType::kF32, Read::kDequantised, false};
+  const Format four{"q4", 4, 64, 64, 4, DType::kBF16, Read::kDequantised, false};
   EXPECT_EQ(eight.block_bytes(), 260);
   EXPECT_EQ(eight.bytes(0), 0);
   EXPECT_EQ(eight.bytes(1), 260);
@@ -60,14 +61,14 @@ TEST(Formats, BlocksAreStoredWhole) {
   EXPECT_EQ(eight.bytes(257), 520);
   EXPECT_EQ(four.block_bytes(), 36);
   EXPECT_EQ(four.bytes(1000), 16 * 36);
-  const Format whole{"q4", 4, 2, 0, DType::kF32};
+  const Format whole{"q4", 4, 2, 2, 0, DType::kF32, Read::kDequantised, false};
   EXPECT_EQ(whole.bytes(7), 4);
 }
 
 TEST(Formats, SizesThatNobodyCanCountAreRefused) {
   EXPECT_EQ(format(DType::kU8).bytes(INT64_MAX), INT64_MAX);
   EXPECT_THROW(format(DType::kBF16).bytes(INT64_MAX), Error);
-  const Format eight{"q8", 8, 256, 4, DType::kF32};
+  const Format eight{"q8", 8, 256, 256, 4, DType::kF32, Read::kDequantised, false};
   EXPECT_THROW(eight.bytes(INT64_MAX), Error);
   EXPECT_EQ(eight.bytes(INT64_MAX / 2), (INT64_MAX / 2 / 256 + 1) * 260);
 }

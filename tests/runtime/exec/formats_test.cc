@@ -12,16 +12,23 @@ namespace {
 constexpr int kLayers = 4;
 constexpr int64_t kDecoded = 256 * 64 * 4;  // bytes of a weight as ops read it
 
+// Products that read blocks, or those of ops that read what is decoded.
+enum class Layers : uint8_t { kLinear, kMatmul };
+
 // Frozen layers, under one that trains and so hands gradients through all of them, and one above.
-std::shared_ptr<Graph> model(bool evaluation = false) {
+std::shared_ptr<Graph> model(bool evaluation = false, Layers layers = Layers::kMatmul, int64_t rows = 32) {
   auto g = std::make_shared<Graph>();
-  const ValueId ids = g->input("ids", {DType::kI32, {32}}), t = g->input("t", {DType::kF32, {32, 64}});
+  const ValueId ids = g->input("ids", {DType::kI32, {rows}}), t = g->input("t", {DType::kF32, {rows, 64}});
+  const auto product = [&](ValueId of, ValueId w) {
+    return layers == Layers::kLinear ? g->op("linear", {of, w})[0]
+                                     : g->op("matmul", {of, w}, {{"transpose_b", int64_t{1}}})[0];
+  };
   ValueId x = g->op("embedding", {parameter(*g, "table", {10, 64}), ids})[0];
   for (int i = 0; i < kLayers; ++i) {
     const std::string name = cat("h.", i);
     const ValueId up = g->parameter(name + ".up", {DType::kF32, {256, 64}}, {.frozen = true}),
                   down = g->parameter(name + ".down", {DType::kF32, {64, 256}}, {.frozen = true});
-    x = g->op("add", {x, g->op("linear", {g->op("gelu", {g->op("linear", {x, up})[0]})[0], down})[0]})[0];
+    x = g->op("add", {x, product(g->op("gelu", {product(x, up)})[0], down)})[0];
   }
   x = g->op("linear", {x, parameter(*g, "head", {64, 64})})[0];
   if (evaluation) {
@@ -121,6 +128,77 @@ TEST(Formats, ARunIsThatOfTheNumbersThatAreStored) {
       else
         EXPECT_GT(fewer, 0);
     }
+}
+
+// Those of 16 bits, which ops read as they lie or through a cast, too.
+TEST(Formats, EveryOneTrainsAsItsNumbersDo) {
+  for (const DType type : kDTypes) {
+    const Format& row = format(type);
+    const bool of_parameters = row.read == Read::kDequantised || type == DType::kBF16 || type == DType::kF16;
+    if (!of_parameters || 64 % row.row != 0) continue;
+    for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16, graph::AmpMode::kFp16}) {
+      SCOPED_TRACE(cat(row.name, " amp ", static_cast<int>(amp)));
+      const auto device = cpu();
+      Session one(compile(model(), *device, stored_as(std::string(row.name), amp)), device),
+          two(compile(model(), *device, stored_as("f32", amp)), device);
+      fill_declared(one);
+      fill_declared(two, &one);
+      EXPECT_EQ(train(one), train(two));
+      expect_exact_memory(one);
+    }
+  }
+}
+
+// Forward and backward, in formats whose blocks are rows, parts of rows and several rows.
+TEST(Formats, ProductsReadBlocksThemselves) {
+  for (const char* name : {"reference", "cpu"})
+    for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16})
+      for (const char* format : {"int8", "nf4", "q4_0", "mxfp4"}) {
+        SCOPED_TRACE(cat(name, ' ', format, amp == graph::AmpMode::kOff ? "" : " bf16"));
+        const auto device = device::checked(device::open(name, {.threads = 1}));
+        const auto stored = compile(model(false, Layers::kLinear), *device, stored_as(format, amp));
+        const auto plain = compile(model(false, Layers::kLinear), *device,
+                                   stored_as(amp == graph::AmpMode::kOff ? "f32" : "bf16", amp));
+        EXPECT_EQ(times_decoded(*stored), 0);
+        Session one(stored, device), two(plain, device);
+        fill_declared(one);
+        fill_declared(two, &one);
+        const Trained found = train(one);
+        EXPECT_EQ(found.losses, train(two).losses);
+        for (const char* trained : {"table", "head"})
+          EXPECT_EQ(found.parameters.at(trained), numbers_of(two, trained)) << trained;
+        expect_exact_memory(one);
+      }
+}
+
+// With many rows a decoded copy pays; without room for it there is none, and the bits are the same.
+TEST(Formats, PlansKeepDecodedCopiesOfBlocksOrNone) {
+  const auto device = cpu();
+  for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16}) {
+    const auto graph = model(false, Layers::kLinear, 256);
+    PlanOptions options = stored_as("nf4", amp);
+    const auto whole = compile(graph, *device, options);
+    if (amp == graph::AmpMode::kOff) EXPECT_GT(kept_bytes(*whole, graph::Role::kDecoded), 0);
+    EXPECT_EQ(
+        kept_bytes(*compile(model(true, Layers::kLinear, 256), *device, options), graph::Role::kDecoded), 0)
+        << "nothing is trained";
+    Session first(whole, device);
+    fill_declared(first);
+    const Trained expected = train(first);
+    expect_exact_memory(first);
+    const int64_t least = smallest_budget(graph, *device, options);
+    for (const double share : {0.5, 0.0}) {
+      options.budget_bytes =
+          least + static_cast<int64_t>(share * static_cast<double>(whole->plan.arena_bytes - least));
+      const auto plan = compile(graph, *device, options);
+      if (share == 0) EXPECT_EQ(kept_bytes(*plan, graph::Role::kDecoded), 0);
+      Session session(plan, device);
+      fill_declared(session);
+      EXPECT_EQ(train(session), expected) << share;
+      expect_exact_memory(session);
+    }
+    options.budget_bytes = 0;
+  }
 }
 
 TEST(Formats, PlansKeepWhatIsDecodedOrDecodeItAgainAndTheBitsAreTheSame) {

@@ -54,59 +54,82 @@ std::string refusal(std::vector<FormatRule> rules, AmpMode amp = AmpMode::kOff) 
   return "";
 }
 
-TEST(FormatRules, OpsReadWhatIsDequantisedAndTheLastRuleCounts) {
+TEST(FormatRules, ProductsReadBlocksAndTheLastRuleCounts) {
   for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16, AmpMode::kFp16}) {
-    const std::string type = amp == AmpMode::kBf16 ? "bf16" : "f32";
-    const auto joint =
-        derived({{"h.*", "int8"}, {"h.1.*", "f32"}, {"narrow", "f32"}}, amp, {{"h.0.weight", type}});
+    const auto joint = derived({{"h.*", "int8"}, {"h.1.*", "f32"}, {"narrow", "f32"}}, amp);
     EXPECT_EQ(desc_of(*joint, "h.0.weight"), (TensorDesc{DType::kInt8, {64, 64}}));
     EXPECT_EQ(desc_of(*joint, "h.0.weight").bytes(), 64 * 68);
     for (const char* name : {"h.0.bias", "h.1.weight", "narrow", "table", "head"})
       EXPECT_EQ(desc_of(*joint, name).dtype, DType::kF32) << name;
     const int32_t weight = joint->find("h.0.weight");
-    int made = 0, backward = 0;
-    for (const JointOp& op : joint->ops()) {
-      const bool reads = std::ranges::find(op.in, weight) != op.in.end();
-      EXPECT_EQ(reads, op.code == ops::OpCode::k_dequantise) << op.name;
-      if (!reads) continue;
-      ++made;
-      EXPECT_EQ(joint->values[static_cast<size_t>(op.out[0])].desc.dtype,
-                amp == AmpMode::kBf16 ? DType::kBF16 : DType::kF32);
-      for (const JointOp& reader : joint->ops())
-        backward += reader.backward && std::ranges::find(reader.in, op.out[0]) != reader.in.end() ? 1 : 0;
-    }
-    EXPECT_EQ(made, 1);
-    EXPECT_EQ(backward, 1);  // the input's gradient
+    std::vector<ops::OpCode> readers;
+    for (const JointOp& op : joint->ops())
+      if (std::ranges::find(op.in, weight) != op.in.end()) readers.push_back(op.code);
+    EXPECT_EQ(readers, (std::vector{ops::OpCode::k_linear, ops::OpCode::k_linear_grad_input}));
     EXPECT_EQ(joint->find("h.0.weight/gradient"), -1);
     EXPECT_EQ(joint->find("h.0.weight/m"), -1);
   }
 }
 
-// Decoded whenever the parameter changed, and kept, unless the options say that micro-batches decode it.
+// Rows of a table in blocks have the type of the activations.
+TEST(FormatRules, LookupsAndHeadsReadBlocks) {
+  auto g = std::make_shared<Graph>();
+  const ValueId ids = g->input("ids", {DType::kI32, {4, 8}}),
+                targets = g->input("targets", {DType::kI32, {4, 8}});
+  const ValueId table = g->parameter("table", f32({19, 64}), {.frozen = true});
+  const ValueId x = g->op("embedding", {table, ids})[0];
+  const ValueId y = g->op("linear", {x, g->parameter("w", f32({64, 64}), {})})[0];
+  const auto loss = g->op("linear_cross_entropy", {y, table, targets});
+  g->freeze(loss[0], loss[1], {});
+  for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16, AmpMode::kFp16}) {
+    JointOptions options;
+    options.amp = amp;
+    options.formats = {{"table", "nf4"}};
+    const auto joint = derive(g, options);
+    const DType type = amp == AmpMode::kOff    ? DType::kF32
+                       : amp == AmpMode::kBf16 ? DType::kBF16
+                                               : DType::kF16;
+    int found = 0;
+    for (const JointOp& op : joint->ops()) {
+      EXPECT_NE(op.code, ops::OpCode::k_dequantise);
+      if (op.code == ops::OpCode::k_embedding) {
+        EXPECT_EQ(joint->values[static_cast<size_t>(op.out[0])].desc.dtype, type);
+        ++found;
+      }
+      if (op.code == ops::OpCode::k_linear_cross_entropy_grad) {
+        EXPECT_EQ(op.in[1], joint->find("table"));
+        ++found;
+      }
+    }
+    EXPECT_EQ(found, 2);
+  }
+}
+
+// Of other ops: decoded whenever the parameter changed, and kept, unless the options say that micro-batches decode it.
 TEST(FormatRules, WhatIsDequantisedIsDerivedLikeAPackedWeight) {
   for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
     const std::string type = amp == AmpMode::kBf16 ? "bf16" : "f32";
-    const std::vector<FormatRule> rules = {{"h.*", "int8"}};
-    const auto kept = derived(rules, amp), some = derived(rules, amp, {{"h.1.weight", type}});
-    EXPECT_EQ(kept->ops(kRepack).size(), 2u);
+    const std::vector<FormatRule> rules = {{"narrow", "mxfp4"}};
+    const auto kept = derived(rules, amp), some = derived(rules, amp, {{"narrow", type}});
+    ASSERT_EQ(kept->ops(kRepack).size(), 1u);
     EXPECT_TRUE(kept->not_kept.empty());
-    ASSERT_EQ(some->ops(kRepack).size(), 1u);
+    EXPECT_TRUE(some->ops(kRepack).empty());
     EXPECT_EQ(some->ops().size(), kept->ops().size() + 1);
     EXPECT_EQ(some->backward_begin, kept->backward_begin + 1);
     ASSERT_EQ(some->not_kept.size(), 1u);
-    EXPECT_EQ(use_of(*some, some->not_kept[0].node), DerivedUse("h.1.weight", type));
-    const JointOp& op = some->ops(kRepack)[0];
-    EXPECT_EQ(use_of(*some, op), DerivedUse("h.0.weight", type));
-    EXPECT_EQ(some->values[static_cast<size_t>(op.out[0])].name, "h.0.weight/decoded." + type);
-    EXPECT_EQ(some->owned(some->find("h.0.weight"), Role::kDecoded), op.out);
-    EXPECT_TRUE(some->owned(some->find("h.1.weight"), Role::kDecoded).empty());
-    for (const Resident& resident : some->residents)
+    EXPECT_EQ(use_of(*some, some->not_kept[0].node), DerivedUse("narrow", type));
+    const JointOp& op = kept->ops(kRepack)[0];
+    EXPECT_EQ(use_of(*kept, op), DerivedUse("narrow", type));
+    EXPECT_EQ(kept->values[static_cast<size_t>(op.out[0])].name, "narrow/decoded." + type);
+    EXPECT_EQ(kept->owned(kept->find("narrow"), Role::kDecoded), op.out);
+    EXPECT_TRUE(some->owned(some->find("narrow"), Role::kDecoded).empty());
+    for (const Resident& resident : kept->residents)
       if (resident.role == Role::kDecoded) {
         EXPECT_EQ(resident.saved, Saved::kNever);
         EXPECT_EQ(resident.op, 0);
-        EXPECT_FALSE(some->updated(op.in[0]));
+        EXPECT_FALSE(kept->updated(op.in[0]));
       }
-    EXPECT_TRUE(some->updated(some->find("head")));
+    EXPECT_TRUE(kept->updated(kept->find("head")));
   }
 }
 
@@ -117,6 +140,20 @@ TEST(FormatRules, TrainedOnesMayBeNarrowByName) {
   EXPECT_EQ(desc_of(*joint, "head/low").dtype, DType::kSplit);
   EXPECT_EQ(joint->find("table/low"), -1);
   EXPECT_EQ(desc_of(*joint, "h.0.weight").dtype, DType::kF32);
+}
+
+TEST(FormatRules, FrozenOnesOf16BitsGoWithEveryAmp) {
+  for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16, AmpMode::kFp16})
+    for (const DType type : {DType::kBF16, DType::kF16}) {
+      const auto joint = derived({{"h.0.weight", std::string(dtype_name(type))}}, amp);
+      EXPECT_EQ(desc_of(*joint, "h.0.weight").dtype, type);
+      const bool as_it_lies =
+          (amp == AmpMode::kBf16 && type == DType::kBF16) || (amp == AmpMode::kFp16 && type == DType::kF16);
+      const int32_t weight = joint->find("h.0.weight");
+      for (const JointOp& op : joint->ops())
+        if (std::ranges::find(op.in, weight) != op.in.end())
+          EXPECT_EQ(op.code == ops::OpCode::k_cast, !as_it_lies) << op.name;
+    }
 }
 
 TEST(FormatRules, GraphsThatTrainNothingTakeAnyParameter) {
@@ -141,6 +178,7 @@ TEST(FormatRules, WhatIsRefusedIsNamed) {
                         {{{"*.bias", "int8"}}, {"*.bias=int8", "vectors", "h.0.weight"}},
                         {{{"h.*", "int3"}}, {"int3", "no such format", "f32, bf16 or split", "int8"}},
                         {{{"h.*", "dynamic8"}}, {"dynamic8", "no format of parameters", "int8"}},
+                        {{{"table", "f16"}}, {"'table'", "f16", "trained"}},
                         {{{"table", "bf16"}}, {"bf16", "amp bf16"}}}) {
     const std::string message = refusal(row.rules);
     for (const char* word : row.words)

@@ -107,6 +107,19 @@ TEST(StoredFormats, SafetensorsHoldTheNumbers) {
       << inspect(scratch / "m.safetensors");
 }
 
+// Blocks that depend on their row or tensor, of tensors that come in pieces.
+TEST(StoredFormats, WhatIsReadInPiecesIsEncodedAsAllOfIt) {
+  Scratch scratch;
+  const std::vector<NameRow> names = {{.ours = "up", .theirs = "up.T", .transposed = true}};
+  export_safetensors(*rig("f32").session, names, scratch / "m.safetensors");
+  for (const char* format : {"nf4", "nf4_nested", "llm_int8", "f16"}) {
+    const Rig drawn = rig(format), read = rig(format, 9);
+    EXPECT_NE(read.digest(), drawn.digest());
+    import_safetensors(*read.session, names, scratch / "m.safetensors");
+    EXPECT_EQ(read.digest(), drawn.digest()) << format;
+  }
+}
+
 TEST(StoredFormats, AFormatOfANewerLibraryIsNamed) {
   Scratch scratch;
   save(*rig("int8").stepper, scratch / "c", {});

@@ -16,6 +16,30 @@ namespace {
 
 std::string sample() { return test::text_of(encode_graph(*test::sample_graph())); }
 
+TEST(GraphFile, AdaptersComeBackAsTheOpsThatTheyAre) {
+  for (const auto kind : {graph::AdapterKind::kDora, graph::AdapterKind::kPissa}) {
+    auto before = std::make_shared<graph::Graph>();
+    before->adapt({.kind = kind, .rank = 2, .dropout = 0.1});
+    const graph::ValueId x = before->input("x", {DType::kF32, {4, 8}});
+    const graph::RegionId region = before->region_begin("h0", Policy::kPlannerDecides);
+    const graph::ValueId w = before->parameter("m.weight", {DType::kF32, {8, 8}}, {});
+    const graph::ValueId y = before->op("linear", {x, w}, {{"activation", std::string("silu")}})[0];
+    before->region_end(region);
+    const auto loss = before->op("mse", {y, x});
+    before->freeze(loss[0], loss[1], {});
+    const auto after = decode_graph(encode_graph(*before));
+    EXPECT_EQ(after->digest(), before->digest());
+    const auto of = [](const graph::Graph& g, const char* name) {
+      return g.values()[g.find(name)].parameter;
+    };
+    EXPECT_TRUE(of(*after, "m.weight").frozen);
+    const char* const started =
+        kind == graph::AdapterKind::kDora ? "m.lora_magnitude_vector" : "m.lora_A.weight";
+    EXPECT_EQ(of(*after, started).init, of(*before, started).init);
+    EXPECT_GT(of(*after, started).init, graph::kLastGivenInit);
+  }
+}
+
 TEST(GraphFile, GivesBackTheSameModel) {
   const auto before = test::sample_graph();
   const auto after = decode_graph(encode_graph(*before));

@@ -33,6 +33,7 @@ Manifest sample() {
   m.tensors = {{"wte", {DType::kF32, {11, 8}}, 0, 1, 2}, {"wte/m", {DType::kF32, {3}}, 0, 3, 4}};
   m.tensors_bytes = place(m.tensors);
   m.metadata = {{"recipe", "gpt2.lua"}, {"empty", ""}};
+  m.base = engine::BaseDigest{{{"h0.mlp", {DType::kF32, {8, 8}}, 5, 6}}, 7, 8};
   return m;
 }
 
@@ -66,6 +67,11 @@ TEST(Manifest, GivesBackEverything) {
   EXPECT_EQ(b.tensors[1].name, "wte/m");
   EXPECT_EQ(b.tensors[1].offset, 384u);
   EXPECT_EQ(b.tensors[1].digest_high, 4u);
+  ASSERT_TRUE(b.base && b.base->parts.size() == 1);
+  EXPECT_EQ(b.base->parts[0].name, "h0.mlp");
+  EXPECT_EQ(b.base->parts[0].desc, a.base->parts[0].desc);
+  EXPECT_EQ(b.base->parts[0].high, 6u);
+  EXPECT_EQ(b.base->hex(), "00000000000000080000000000000007");
 }
 
 // A schedule that was there before there were others is saved as it was then.
@@ -119,6 +125,9 @@ const Broken kMustFail[] = {
     {"hyper-parameter 'nesterov' of sgd is not known, or no number",
      [](Manifest& m) { m.state.groups[1].hypers[3] = INFINITY; }},
     {"not a number", [](Manifest& m) { m.state.groups[0].hypers[2] = NAN; }},
+    {"the frozen parameter 'wte' is there twice", [](Manifest& m) { m.base->parts[0].name = "wte"; }},
+    {"a base without parameters", [](Manifest& m) { m.base->parts.clear(); }},
+    {"must be at least 1", [](Manifest& m) { m.base->parts[0].desc.shape.dims[1] = 0; }},
 };
 
 TEST(Manifest, MustFail) {

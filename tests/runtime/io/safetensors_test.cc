@@ -129,7 +129,6 @@ TEST(SafeTensors, TensorsOfOtherTypesAreListed) {
 TEST(SafeTensors, OtherFilesAreNamedForWhatTheyAre) {
   const test::Scratch scratch;
   const std::pair<std::string, const char*> files[] = {
-      {std::string("GGUF\3\0\0\0", 8), "a GGUF file"},
       {std::string("PK\3\4\0\0\0\0", 8), "a zip archive"},  // below the longest header, taken as a length
       {std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46", 8), "a pickle"},
       {std::string("\x93NUMPY\1\0", 8), "a NumPy array"},

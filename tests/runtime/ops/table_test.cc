@@ -194,9 +194,9 @@ TEST(Attributes, AreCheckedAgainstTheRow) {
   const OpRow& dropout = row(OpCode::k_dropout);
   EXPECT_EQ(message(dropout, {{"rate", 0.5}}), "");
   EXPECT_EQ(message(dropout, {{"rate", int64_t{0}}}), "");
-  EXPECT_EQ(message(dropout, {}), "dropout: attribute 'rate' is missing (known: rate rng)");
+  EXPECT_EQ(message(dropout, {}), "dropout: attribute 'rate' is missing (known: rate rng first)");
   EXPECT_EQ(message(dropout, {{"rate", 0.5}, {"ratio", 0.1}}),
-            "dropout: unknown attribute 'ratio' (known: rate rng)");
+            "dropout: unknown attribute 'ratio' (known: rate rng first)");
   EXPECT_EQ(message(dropout, {{"rate", std::string("half")}}),
             "dropout: attribute 'rate' must be a real number");
   EXPECT_EQ(message(dropout, {{"rate", HUGE_VAL}}), "dropout: attribute 'rate' is inf, it must be finite");

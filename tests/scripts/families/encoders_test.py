@@ -1,5 +1,5 @@
 """Encoders as the transformers library saves them: logits, training and evaluation of each head, in both spellings of config.json;
-pairs, tags and masks; what is refused. tests/golden/make_encoders.py made the models and what is expected."""
+pairs, tags and masks; what is refused. tests/golden/models/make_encoders.py made the models and what is expected."""
 import json
 import math
 import os

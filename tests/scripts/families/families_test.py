@@ -1,5 +1,5 @@
 """Directories of models as the transformers library saves them: logits and training of every family, in both spellings of
-config.json; what is refused. tests/golden/make_decoders.py made the models and what is expected."""
+config.json; what is refused. tests/golden/models/make_decoders.py made the models and what is expected."""
 import json
 import os
 import pathlib
@@ -120,8 +120,8 @@ class Refused(Models):
         self.refused({"model_type": None}, "names no family of models")
         self.refused({"rotary_magic": 7}, "rotary_magic (7)", "gpt2 knows nothing of")
         self.refused({"add_cross_attention": True}, "add_cross_attention is true; cairn has only false")
-        self.refused({"quantization_config": {"quant_method": "gptq"}}, "quantization_config", "'gptq'")
-        self.refused({"quantization_config": {"quant_method": "mxfp4"}}, "stored by 'mxfp4' cannot be read", name="gpt_oss")
+        self.refused({"quantization_config": {"quant_method": "aqlm"}}, "quantization_config", "quant_method is aqlm")
+        self.refused({"quantization_config": {"quant_method": "gptq", "bits": 8}}, "bits is 8; cairn reads 4")
         self.refused({"num_experts_per_tok": 9}, "num_experts_per_tok=9 is more than the 7 experts", name="mixtral")
         self.refused({"router_jitter_noise": 0.1}, "router_jitter_noise is 0.1; cairn has only 0", name="mixtral")
         self.refused({"mlp_only_layers": [3]}, "mlp_only_layers names layer 3; wanted: 0 to 2", name="qwen3_moe")

@@ -34,7 +34,7 @@ class Drawn:
     def of_seeds(self, test):
         for seed in range(int(os.environ.get("CAIRN_SEEDS", "1"))):
             self.module.MODELS = self.folder / f"seed-{seed}"
-            subprocess.run([PYTHON, ROOT / "tests/golden" / self.maker, self.module.MODELS, str(seed)], check=True,
+            subprocess.run([PYTHON, ROOT / "tests/golden/models" / self.maker, self.module.MODELS, str(seed)], check=True,
                            capture_output=True)
             test()
 

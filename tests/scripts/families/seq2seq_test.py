@@ -1,5 +1,5 @@
 """Directories of models with an encoder and a decoder as the transformers library saves them: logits, training, greedy texts,
-in both spellings of config.json; what is refused. tests/golden/make_seq2seq.py made the models and what is expected."""
+in both spellings of config.json; what is refused. tests/golden/models/make_seq2seq.py made the models and what is expected."""
 import json
 import os
 import pathlib

@@ -194,7 +194,7 @@ class Weights(Case):
         (dict(rope_parameters={"rope_theta": 1e4, "llama_4_scaling_beta": 0.1}), "llama_4_scaling_beta"),
         (dict(rope_parameters=None, rope_theta=1e4), None), (dict(rope_parameters=None, rope_theta=5e5), "rope_base="),
         (dict(rope_parameters=None), None), (dict(rms_norm_eps=None), ("rms_norm_eps is 1e-06", "by default", "eps=")),
-        (dict(quantization_config={"quant_method": "fp8"}), "quantization_config.quant_method (fp8)"),
+        (dict(quantization_config={"quant_method": "aqlm"}), "quant_method is aqlm"),
         (dict(torch_dtype="bfloat16", use_cache=False, id2label={"0": "A"}, _name_or_path="x", unk_token_id=0), None),
         (dict(query_pre_attn_scalar=3), "may be taken out"), (dict(is_encoder_decoder=True), "is_encoder_decoder"),
     ]
@@ -219,8 +219,7 @@ class Weights(Case):
         self.fails(3, *command, "notes.txt", says=("notes.txt", "no safetensors file but a text"))
         (self.folder / "model.safetensors.index.json").write_text('{"metadata": {}, "weight_map": {}}')
         self.fails(3, *command, "model.safetensors.index.json", says=("JSON", "index", "give its directory"))
-        for name, head, says in (("model.gguf", b"GGUF\3\0\0\0", "a GGUF file"),
-                                 ("pytorch_model.bin", b"PK\3\4\0\0\0\0", "a zip archive"),
+        for name, head, says in (("pytorch_model.bin", b"PK\3\4\0\0\0\0", "a zip archive"),
                                  ("old.pt", b"\x80\x02\x8a\nl\xfc\x9cF", "a pickle"),
                                  ("one.npy", b"\x93NUMPY\1\0", "a NumPy array"),
                                  ("two.npz", b"PK\3\4\x14\0\0\0", "a zip archive"),
