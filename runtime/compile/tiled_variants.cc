@@ -12,6 +12,7 @@ namespace {
 // A plan that spends such a share of the ops' seconds on computing again may be slower than one in tiles. Where
 // values may be offloaded, these seconds are mostly the copies', and to look at all variants once more takes long.
 constexpr double kMuchAgain = 0.5;
+constexpr int64_t kMostTiles = 1024;  // what is left of the rows' values is then little beside weights
 
 class WithTiles {
  public:
@@ -44,7 +45,7 @@ class WithTiles {
   void search(const std::shared_ptr<const Lowered>& whole) {
     const bool fitted = best_.has_value();
     int64_t least = plan::least_budget(whole->problem), most = 1, of_least = 1;
-    for (int64_t count = 2;; count *= 2) {
+    for (int64_t count = 2; count <= kMostTiles; count *= 2) {
       const std::shared_ptr<const Lowered> plan = tiled(whole, count);
       if (plan == nullptr || most_tiles(*plan) <= most) break;
       most = most_tiles(*plan);

@@ -1,6 +1,7 @@
 // All that persists, listed once it is known what does: by the kind of every value, whatever made it. And what the end of a
 // step does to statistics.
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 #include "runtime/graph/joint_builder.h"
@@ -96,24 +97,33 @@ bool JointGraph::updated(int32_t parameter) const {
   return slot != nullptr && slot->hyper >= 0;
 }
 
-std::vector<int32_t> JointGraph::owned(int32_t parameter, Role role) const {
-  std::vector<int32_t> found;
-  const ParameterSlot* const slot = slot_of(parameter);
-  if (slot == nullptr) return found;
+namespace {
+
+// Without an allocation, for calls that must not fail any more.
+std::span<const Resident> residents_of(const JointGraph& joint, const ParameterSlot* slot, Role role) {
+  if (slot == nullptr) return {};
   // Residents are in the order of their owners and kinds.
-  const auto owner = static_cast<int32_t>(slot - parameters.data());
+  const auto owner = static_cast<int32_t>(slot - joint.parameters.data());
   const auto before = [&](const Resident& r, Role wanted) {
     return r.owner >= 0 && std::tuple(r.owner, r.role) < std::tuple(owner, wanted);
   };
-  for (auto r = std::lower_bound(residents.begin(), residents.end(), role, before);
-       r != residents.end() && r->owner == owner && r->role == role; ++r)
-    found.push_back(r->value);
+  const auto first = std::lower_bound(joint.residents.begin(), joint.residents.end(), role, before);
+  auto end = first;
+  while (end != joint.residents.end() && end->owner == owner && end->role == role) ++end;
+  return {first, end};
+}
+
+}  // namespace
+
+std::vector<int32_t> JointGraph::owned(int32_t parameter, Role role) const {
+  std::vector<int32_t> found;
+  for (const Resident& r : residents_of(*this, slot_of(parameter), role)) found.push_back(r.value);
   return found;
 }
 
 int32_t JointGraph::low_of(int32_t parameter) const {
-  const std::vector<int32_t> low = owned(parameter, Role::kLow);
-  return low.empty() ? -1 : low.front();
+  const std::span<const Resident> low = residents_of(*this, slot_of(parameter), Role::kLow);
+  return low.empty() ? -1 : low.front().value;
 }
 
 }  // namespace cairn::graph

@@ -203,7 +203,9 @@ Json json(const Quantised& matrix) {
 
 std::string inspect_safetensors(const fs::path& path, std::span<const std::byte>) {
   const ModelFiles model(path);
-  const bool several = fs::is_directory(path);  // then a tensor says which file has it
+  std::error_code failed;
+  const bool several = fs::is_directory(path, failed);  // then a tensor says which file has it
+  require(!failed, Code::kIo, "cannot read '", path.string(), "': ", failed.message());
   std::map<std::string, std::string> metadata;
   const QuantisedTensors quantised = find_quantised(model);
   std::set<std::string_view> parts;  // of quantised matrices, which stand for them

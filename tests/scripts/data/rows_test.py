@@ -105,7 +105,7 @@ class Rows(Words):
         self.assertIn("2 of 3 rows have more than seq=8 tokens (at most 22) and are cut", said)
         self.assertIn("1 pieces have nothing to learn", said)
         self.assertIn(" 12 tokens, 66.7 % of them learned, in 2 windows", said)
-        self.assertIn(" 4 tokens, 50 % of them learned, in 1 windows", train("long=drop"))
+        self.assertIn(" 4 tokens, 50 % of them learned, in 1 window", train("long=drop"))
         # 22 tokens are 0..8, 7..15, 14..22: of the first piece 6 are learned, then 7 and 7; of "a...ab" the last piece alone, of 7.
         said = train("long=split")
         self.assertIn(" 35 tokens, 65.7 % of them learned", said)
