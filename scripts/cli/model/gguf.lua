@@ -19,7 +19,8 @@ local TOLERANCE = 1e-5  -- of factors that llama3's rule gives, which are stored
 -- Whether a file begins as one.
 function gguf.is(path)
   local found = posix.look(path)
-  if not found or found.kind then return false end
+  -- Files of /proc have no size, and a read of some of them waits.
+  if not found or found.kind or found.size < #MAGIC then return false end
   local file = io.open(path, "rb")
   local head = file and file:read(#MAGIC)
   if file then file:close() end
