@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_set>
 
 #include "runtime/base/checked.h"
 
@@ -10,13 +9,6 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
-
-bool holds(const std::vector<int32_t>& list, int32_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
-void add(std::vector<int32_t>& list, int32_t v) {
-  if (!holds(list, v)) list.push_back(v);
-}
 
 class Pairs {
  public:
@@ -214,31 +206,10 @@ class Pairs {
     problem_.values = std::move(values);
     for (int32_t& v : plan_.problem_value)
       if (v >= 0) v = now[at(v)];
-    std::vector<plan::Op> ops;
-    std::vector<std::vector<int32_t>> parts;
-    std::unordered_set<std::string> names;
-    int32_t backward_begin = 0;
-    plan_.measured_ops = 0;
-    int64_t idle = 0;  // the op that stands for norm and update: it is not measured
-    for (int32_t o = 0; o < count(); ++o) {
-      if (o == problem_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
-      if (gone_[at(o)]) continue;
-      plan::Op& kept = op(o);
-      for (auto* list : {&kept.inputs, &kept.outputs})
-        for (int32_t& v : *list) v = now[at(v)];
-      while (!names.insert(kept.name).second) kept.name += cat('#', o);
-      parts.push_back(std::move(plan_.problem_op[at(o)]));
-      const bool measured = std::all_of(parts.back().begin(), parts.back().end(),
-                                        [&](int32_t part) { return plan_.op_measured[at(part)]; });
-      plan_.measured_ops += !parts.back().empty() && measured ? 1 : 0;
-      idle += parts.back().empty() ? 1 : 0;
-      ops.push_back(std::move(kept));
-    }
-    problem_.backward_begin =
-        problem_.backward_begin >= count() ? static_cast<int32_t>(ops.size()) : backward_begin;
-    if (plan_.measured_ops + idle == static_cast<int64_t>(ops.size())) plan_.measured_ops += idle;
-    problem_.ops = std::move(ops);
-    plan_.problem_op = std::move(parts);
+    std::vector<int32_t> order;
+    for (int32_t o = 0; o < count(); ++o)
+      if (!gone_[at(o)]) order.push_back(o);
+    plan_.keep_ops(order, now);
   }
 
   Lowered plan_;

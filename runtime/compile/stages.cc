@@ -1,10 +1,40 @@
 #include "runtime/compile/stages.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "runtime/base/checked.h"
 
 namespace cairn::engine {
+
+void Lowered::keep_ops(const std::vector<int32_t>& order, const std::vector<int32_t>& now) {
+  std::vector<plan::Op> ops;
+  std::vector<std::vector<int32_t>> parts;
+  std::unordered_set<std::string> names;
+  int32_t forward = 0;
+  measured_ops = 0;
+  int64_t idle = 0;  // the op that stands for norm and update: it is not measured
+  for (const int32_t o : order) {
+    plan::Op& kept = problem.ops[at(o)];
+    forward += o < problem.backward_begin ? 1 : 0;
+    for (auto* list : {&kept.inputs, &kept.outputs})
+      for (int32_t& v : *list) {
+        require(now[at(v)] >= 0, Code::kInternal, "'", kept.name, "' uses a value that is gone");
+        v = now[at(v)];
+      }
+    while (!names.insert(kept.name).second) kept.name += cat('#', o);
+    parts.push_back(std::move(problem_op[at(o)]));
+    const bool measured = std::all_of(parts.back().begin(), parts.back().end(),
+                                      [&](int32_t part) { return op_measured[at(part)]; });
+    measured_ops += !parts.back().empty() && measured ? 1 : 0;
+    idle += parts.back().empty() ? 1 : 0;
+    ops.push_back(std::move(kept));
+  }
+  if (measured_ops + idle == static_cast<int64_t>(ops.size())) measured_ops += idle;
+  problem.backward_begin = forward;
+  problem.ops = std::move(ops);
+  problem_op = std::move(parts);
+}
 
 int64_t Planned::persistent_bytes() const {
   int64_t end = 0;

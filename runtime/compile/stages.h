@@ -6,6 +6,7 @@
 //   Placed        where all of them lie, to the byte
 //   CompiledPlan  the programs
 #pragma once
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -20,6 +21,14 @@
 #include "runtime/plan/plan.h"
 
 namespace cairn::engine {
+
+// Lists of values and of ops, which are short.
+inline bool holds(const std::vector<int32_t>& list, int32_t v) {
+  return std::find(list.begin(), list.end(), v) != list.end();
+}
+inline void add(std::vector<int32_t>& list, int32_t v) {
+  if (!holds(list, v)) list.push_back(v);
+}
 
 // The place of a value that lives in a tier, not on the device.
 struct OffloadedPlace {
@@ -124,6 +133,10 @@ struct Lowered {
   std::map<int32_t, std::shared_ptr<const Tiles>>
       tiles;  // by the last one of the joint ops of an op of the problem
   const Tiles* tiles_of(int32_t problem_op) const;  // nullptr: it goes without
+  // Leaves the problem the ops of `order`, in that order, those of forward first. now: value -> its number from here on;
+  // -1: no op of `order` uses it. Names stay unique, and what depends on ops is counted again: where backward begins, and
+  // how many of them were measured.
+  void keep_ops(const std::vector<int32_t>& order, const std::vector<int32_t>& now);
 
   // What the cost model knows.
   std::vector<bool> op_measured;  // joint op -> its seconds come from the profile

@@ -176,9 +176,6 @@ class Finder {
           node(o).forward >= 0 && found != backward_of_.end())
         group.backward.insert(group.backward.end(), found->second.begin(), found->second.end());
     std::sort(group.backward.begin(), group.backward.end());
-    const auto holds = [](const std::vector<int32_t>& list, int32_t o) {
-      return std::find(list.begin(), list.end(), o) != list.end();
-    };
     // The ops that make again what the backward group reads and nobody else keeps.
     const auto interior = [&](int32_t v) {
       return !kind(joint_.values[at(v)].role).is(graph::PERSISTS) &&

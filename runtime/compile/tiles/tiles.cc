@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include "runtime/base/checked.h"
 #include "runtime/compile/tiles/groups.h"
@@ -12,13 +11,6 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
-
-bool holds(const std::vector<int32_t>& list, int32_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
-void add(std::vector<int32_t>& list, int32_t v) {
-  if (!holds(list, v)) list.push_back(v);
-}
 
 class Tiler {
  public:
@@ -169,32 +161,7 @@ class Tiler {
     for (auto* list : {&plan_.problem_value, &plan_.layout_value})
       for (int32_t& v : *list)
         if (v >= 0) v = now[at(v)];
-    std::vector<plan::Op> ops;
-    std::vector<std::vector<int32_t>> parts;
-    std::unordered_set<std::string> names;
-    int32_t forward = 0;
-    plan_.measured_ops = 0;
-    int64_t idle = 0;  // the op that stands for norm and update: it is not measured
-    for (const int32_t o : order_) {
-      plan::Op& kept = op(o);
-      forward += o < problem.backward_begin ? 1 : 0;
-      for (auto* list : {&kept.inputs, &kept.outputs})
-        for (int32_t& v : *list) {
-          require(now[at(v)] >= 0, Code::kInternal, "'", kept.name, "' uses what is interior to tiles");
-          v = now[at(v)];
-        }
-      while (!names.insert(kept.name).second) kept.name += cat('#', o);
-      parts.push_back(std::move(plan_.problem_op[at(o)]));
-      const bool measured = std::all_of(parts.back().begin(), parts.back().end(),
-                                        [&](int32_t part) { return plan_.op_measured[at(part)]; });
-      plan_.measured_ops += !parts.back().empty() && measured ? 1 : 0;
-      idle += parts.back().empty() ? 1 : 0;
-      ops.push_back(std::move(kept));
-    }
-    if (plan_.measured_ops + idle == static_cast<int64_t>(ops.size())) plan_.measured_ops += idle;
-    problem.backward_begin = forward;
-    problem.ops = std::move(ops);
-    plan_.problem_op = std::move(parts);
+    plan_.keep_ops(order_, now);
   }
 
   Lowered plan_;

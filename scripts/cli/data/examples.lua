@@ -10,7 +10,6 @@ local unicode = require "cli.base.unicode"
 
 local examples = {}
 
-local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
 local MOST_TOLD = 20
 
 -- The file that is trained with, looked at once a run.
@@ -39,9 +38,9 @@ end
 
 function examples.dataset(kind, o, run)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
-  if o.batch * o.seq > MOST_TOKENS then
+  if o.batch * o.seq > rows.MOST_TOKENS then
     fail.usage(("batch=%.0f and seq=%.0f make %.0f tokens of a micro-batch; at most %.0f"):format(o.batch, o.seq,
-      o.batch * o.seq, MOST_TOKENS))
+      o.batch * o.seq, rows.MOST_TOKENS))
   end
   if o.data == "random" then
     local source, count = kind.random(o, run.seed)

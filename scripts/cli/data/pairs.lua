@@ -12,7 +12,6 @@ local unicode = require "cli.base.unicode"
 local pairs_of_texts = {}
 
 local IGNORED = -100  -- a target that counts for nothing
-local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
 local RANDOM_ROWS = 4096  -- of data=random
 
 local function cell(row, name, line, reader, option)
@@ -113,9 +112,9 @@ end
 
 local function check(o)
   local most = math.max(o.seq, o.target_seq)
-  if o.batch * most > MOST_TOKENS then
+  if o.batch * most > rows.MOST_TOKENS then
     fail.usage(("batch=%.0f and texts of %.0f tokens make %.0f of a micro-batch; at most %.0f"):format(o.batch, most,
-      o.batch * most, MOST_TOKENS))
+      o.batch * most, rows.MOST_TOKENS))
   end
 end
 

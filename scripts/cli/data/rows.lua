@@ -3,7 +3,7 @@ local fail = require "cli.base.fail"
 local numbers = require "cairn.numbers"
 local shuffled = require "cli.data.shuffled"
 
-local rows = {}
+local rows = { MOST_TOKENS = 2 ^ 28 }  -- of a micro-batch: what one array of the interpreter holds
 
 local SPLIT_SEED = 20260  -- of all runs: what is held out of data is the same whatever seed a run has
 

@@ -22,7 +22,6 @@ local unicode = require "cli.base.unicode"
 local instruction = {}
 
 local IGNORED = -100  -- a target that counts for nothing
-local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
 local PACKING_SEED = 20260  -- of evaluations, whose windows are the same of all runs
 
 -- The options that data say: their form and, of rows, how windows are filled and the model's template.
@@ -42,9 +41,9 @@ function instruction.settle(o, run)
 end
 
 local function check(o)
-  if o.batch * o.seq > MOST_TOKENS then
+  if o.batch * o.seq > numbered.MOST_TOKENS then
     fail.usage(("batch=%.0f and seq=%.0f make %.0f tokens of a micro-batch; at most %.0f"):format(o.batch, o.seq,
-      o.batch * o.seq, MOST_TOKENS))
+      o.batch * o.seq, numbered.MOST_TOKENS))
   end
 end
 

@@ -17,7 +17,6 @@ local tokens = require "cli.instruct.tokens"
 local preferences = {}
 
 local IGNORED = -100  -- a target that counts for nothing
-local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
 local RANDOM_ROWS = 1024  -- of data=random
 
 local int32 = ffi.typeof("int32_t[?]")
@@ -152,9 +151,9 @@ local function prepared(o, found, source)
 end
 
 local function check(o)
-  if o.batch * o.seq > MOST_TOKENS / 2 then
+  if o.batch * o.seq > rows.MOST_TOKENS / 2 then
     fail.usage(("batch=%.0f pairs of seq=%.0f make %.0f tokens of a micro-batch; at most %.0f"):format(o.batch, o.seq,
-      2 * o.batch * o.seq, MOST_TOKENS))
+      2 * o.batch * o.seq, rows.MOST_TOKENS))
   end
 end
 
