@@ -3,23 +3,17 @@
 
     PYTHON_WITH_JINJA2_AND_TRL tests/runtime/data/template/compare.py LIBCAIRN [--random 20000] [--seed 1]
 
-LIBCAIRN: libcairn.so. Texts are equal, or both are errors; exit code 1: some differ. As a test it runs under CAIRN_TEST=long; without
-trl, templates are the random ones alone."""
+LIBCAIRN: libcairn.so. Texts are equal, or both are errors; exit code 1: some differ."""
 import argparse
 import importlib.util
-import os
 import pathlib
 import random
 import re
 import sys
 
-if os.environ.get("CAIRN_TEST", "long") != "long":
-    print("not run: random templates beside jinja2: takes minutes: CAIRN_TEST=long")
-    sys.exit(0)
-
-import conversations  # noqa: E402
-import judge  # noqa: E402
-import random_templates  # noqa: E402
+import conversations
+import judge
+import random_templates
 
 MOST_SHOWN = 20
 # What differs on purpose: whole numbers of more than 64 bits, text that tells where an object lies.
