@@ -129,6 +129,41 @@ Work work_attention_grad(const OpRow& row, Descs in, Descs out, const Attrs* att
   return attention_work(row, in, out, attrs, 1, 5);
 }
 
+// Every number that a convolution makes is a product with the weights of its output.
+Work work_conv(const OpRow& row, Descs in, Descs out, const Attrs*) {
+  const auto outputs = static_cast<double>(in[1].shape[0]);
+  return {2 * elements(out, 0) * elements(in, 1) / outputs, traffic(row, in, out)};
+}
+
+Work work_conv_transpose(const OpRow& row, Descs in, Descs out, const Attrs*) {
+  const auto outputs = static_cast<double>(in[1].shape[0]);
+  return {2 * elements(in, 0) * elements(in, 1) / outputs, traffic(row, in, out)};
+}
+
+Work work_conv_grad_weight(const OpRow& row, Descs in, Descs out, const Attrs*) {
+  return {2 * elements(in, 1) * elements(out, 0) / last(in[1]), traffic(row, in, out)};
+}
+
+// A product of H steps for each gate, of lstm, gru and their gradients, whose first outputs say how many there are.
+Work work_recurrent(const OpRow& row, Descs in, Descs out, const Attrs*) {
+  double gates = 0, weight = 1;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i].shape.rank == 3) gates = std::max(gates, elements(in, i));
+    if (row.inputs[i].role == OperandRole::kWeight) weight = last(in[i]);
+  }
+  return {(2 * weight + kPerElement) * gates, traffic(row, in, out)};
+}
+
+Work work_pair_loss(const OpRow& row, Descs in, Descs out, const Attrs*) {
+  const auto rows = static_cast<double>(in[0].shape[0]);
+  return {2 * elements(in, 0) * rows + kPerElement * rows * rows, traffic(row, in, out)};
+}
+
+Work work_pair_loss_grad(const OpRow& row, Descs in, Descs out, const Attrs*) {
+  const auto rows = static_cast<double>(in[0].shape[0]);
+  return {6 * elements(in, 0) * rows + kPerElement * rows * rows, traffic(row, in, out)};
+}
+
 // Newton-Schulz steps are three products each, on the smaller side of a matrix.
 Work work_update(const OpRow& row, Descs in, Descs out, const Attrs* attrs) {
   const double steps = attrs == nullptr ? 0 : static_cast<double>(attrs->integer("ns_steps"));

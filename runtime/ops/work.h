@@ -18,6 +18,12 @@ Work work_head_grad(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_head_part(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_attention(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_attention_grad(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_conv(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_conv_transpose(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_conv_grad_weight(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_recurrent(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_pair_loss(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_pair_loss_grad(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_update(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 
 }  // namespace cairn::ops

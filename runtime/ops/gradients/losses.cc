@@ -44,4 +44,16 @@ void grad_mse(GradientEmitter& e) {
   if (e.wants(1)) e.give(1, grads[3]);
 }
 
+void grad_pair_loss(GradientEmitter& e) {
+  only_first(e, "pair_loss", {"weight"});
+  uint32_t wanted = 3u;
+  for (const int i : {0, 1, 2, 3})
+    if (e.in(i) != kNone && e.wants(i)) wanted |= 4u << i;
+  if (wanted == 3u) return;
+  const auto grads = e.emit(OpCode::k_pair_loss_grad, {e.in(0), e.in(1), e.in(2), e.in(3), e.grad_out(0)},
+                            e.attrs(), wanted);
+  for (const int i : {0, 1, 2, 3})
+    if (wanted >> (2 + i) & 1u) e.give(i, grads[static_cast<size_t>(2 + i)]);
+}
+
 }  // namespace cairn::ops

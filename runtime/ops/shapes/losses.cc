@@ -63,6 +63,22 @@ void check_linear_cross_entropy(const Operands& o, int class_weights) {
   o.check_attr(chunk >= 0, "chunk", chunk, "it must not be negative");
 }
 
+void check_pairs(const Operands& o) {
+  o.floating(0);
+  o.rank(0, 2);
+  o.same(1, 0);
+  o.check(o.shape(0)[0] >= 2, 0, "a pair alone has nothing to be compared with; at least 2 rows are needed");
+  for (const int i : {2, 3}) {
+    if (!o.has(i)) continue;
+    o.parameter(i, 0);
+    o.check(o.shape(i) == Shape{1}, i, "it must be of shape [1]");
+  }
+  const std::string kind = o.attrs().word("kind");
+  o.check_attr(kind == "sigmoid" || kind == "triplet", "kind", kind, "it must be sigmoid or triplet");
+  const double margin = o.attrs().real("margin", 0.2);
+  o.check_attr(margin >= 0, "margin", margin, "it must not be negative");
+}
+
 void check_mse(const Operands& o) {
   o.floating(0);
   o.floating(1);
@@ -105,6 +121,8 @@ void shape_cross_entropy(const ShapeQuery& q) {
 void shape_accuracy(const ShapeQuery& q) {
   const Operands o(q);
   check_rows(o, 0, 1, 2);
+  const int64_t top = o.attrs().integer("top", 1);
+  o.check_attr(top >= 1, "top", top, "it must be at least 1");
   put_sums(o);
 }
 
@@ -130,6 +148,23 @@ void shape_mse_grad(const ShapeQuery& q) {
   put_sums(o);
   o.put(o[0]);
   o.put(o[1]);
+}
+
+void shape_pair_loss(const ShapeQuery& q) {
+  const Operands o(q);
+  check_pairs(o);
+  put_sums(o);
+}
+
+void shape_pair_loss_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  check_pairs(o);
+  check_scalar(o, 4);
+  put_sums(o);
+  o.put(o[0]);
+  o.put(o[1]);
+  o.put(desc(wide(o.dtype(0)), {1}));
+  o.put(desc(wide(o.dtype(0)), {1}));
 }
 
 }  // namespace cairn::ops
