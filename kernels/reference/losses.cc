@@ -71,15 +71,16 @@ void write_sums(const Call& c, size_t first, double sum, double weight) {
   if (c.out.size() > first + 1 && c.out[first + 1]) *c.out[first + 1].as<double>() = weight;
 }
 
-// Is the largest of a row's logits, the first of equal ones, at the row's target?
+// Is the row's target among the `top` largest of its logits, of which the first of equal ones come first?
 template <class Logit>
-bool hit(const Row& row, int64_t classes, const Logit& logit) {
-  int64_t largest = 0;
+bool hit(const Row& row, int64_t classes, const Logit& logit, int64_t top = 1) {
+  if (row.target < 0 || row.target >= classes) return false;
+  int64_t ahead = 0;
   for (int64_t v = 0; v < classes; ++v) {
     if (std::isnan(logit(v))) return false;
-    if (logit(v) > logit(largest)) largest = v;
+    if (logit(v) > logit(row.target) || (logit(v) == logit(row.target) && v < row.target)) ++ahead;
   }
-  return largest == row.target;
+  return ahead < top;
 }
 
 template <class T>
@@ -126,7 +127,8 @@ class Accuracy : public Kernel {
   explicit Accuracy(const Signature& s)
       : rows_(s.in[0].shape.rows()),
         n_(s.in[0].shape.last()),
-        ignore_(s.attrs->integer("ignore_index", -100)) {}
+        ignore_(s.attrs->integer("ignore_index", -100)),
+        top_(s.attrs->integer("top", 1)) {}
   void run(const Call& c) const override {
     double hits = 0, count = 0;
     const Tensor none;
@@ -135,13 +137,16 @@ class Accuracy : public Kernel {
       const Row row = Targets{c.in[1], optional(c.in, 2), none, none, n_, ignore_}.row(r);
       if (row.weight == 0) continue;
       count += 1;
-      hits += hit(row, n_, [&](int64_t v) { return load(x[v]); }) ? 1 : 0;
+      hits += hit(
+                  row, n_, [&](int64_t v) { return load(x[v]); }, top_)
+                  ? 1
+                  : 0;
     }
     write_sums(c, 0, hits, count);
   }
 
  private:
-  int64_t rows_, n_, ignore_;
+  int64_t rows_, n_, ignore_, top_;
 };
 
 // logits = x w^T, one row at a time. dw needs all rows of a column, so logits are made a second time for it.

@@ -1,4 +1,4 @@
-// layernorm (Ba et al., 2016), rmsnorm (Zhang and Sennrich, 2019) and their gradients, over the last axis.
+// layernorm (Ba et al., 2016), rmsnorm (Zhang and Sennrich, 2019), l2_normalize and their gradients, over the last axis.
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
 
@@ -153,6 +153,50 @@ class RmsNormGrad : public Kernel {
   double offset_;
 };
 
+template <class T>
+class L2Normalize : public Kernel {
+ public:
+  explicit L2Normalize(const Signature& s)
+      : rows_(s.in[0].shape.rows()), n_(s.in[0].shape.last()), eps_(s.attrs->real("eps", 1e-12)) {}
+  void run(const Call& c) const override {
+    for (int64_t r = 0; r < rows_; ++r) {
+      const T* x = c.in[0].as<T>() + r * n_;
+      double square = 0;
+      for (int64_t i = 0; i < n_; ++i) square += load(x[i]) * load(x[i]);
+      const double norm = std::sqrt(square);
+      for (int64_t i = 0; i < n_; ++i)
+        c.out[0].as<T>()[r * n_ + i] = store<T>(load(x[i]) / std::max(norm, eps_));
+      if (c.out.size() > 1 && c.out[1]) c.out[1].as<Wide<T>>()[r] = store<Wide<T>>(norm);
+    }
+  }
+
+ private:
+  int64_t rows_, n_;
+  double eps_;
+};
+
+// dx = (dy - y sum(y dy)) / norm; below eps y = x / eps.
+template <class T>
+class L2NormalizeGrad : public Kernel {
+ public:
+  explicit L2NormalizeGrad(const Signature& s)
+      : rows_(s.in[0].shape.rows()), n_(s.in[0].shape.last()), eps_(s.attrs->real("eps", 1e-12)) {}
+  void run(const Call& c) const override {
+    for (int64_t r = 0; r < rows_; ++r) {
+      const T *dy = c.in[0].as<T>() + r * n_, *y = c.in[1].as<T>() + r * n_;
+      const double norm = load(c.in[2].as<Wide<T>>()[r]);
+      double along = 0;
+      for (int64_t i = 0; i < n_ && !(norm < eps_); ++i) along += load(y[i]) * load(dy[i]);
+      for (int64_t i = 0; i < n_; ++i)
+        c.out[0].as<T>()[r * n_ + i] = store<T>((load(dy[i]) - load(y[i]) * along) / std::max(norm, eps_));
+    }
+  }
+
+ private:
+  int64_t rows_, n_;
+  double eps_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_layernorm(const Signature& s) { return make<LayerNorm>(s, "TPP", "TPP"); }
@@ -161,5 +205,9 @@ std::unique_ptr<Kernel> make_layernorm_grad(const Signature& s) {
 }
 std::unique_ptr<Kernel> make_rmsnorm(const Signature& s) { return make<RmsNorm>(s, "TP", "TP"); }
 std::unique_ptr<Kernel> make_rmsnorm_grad(const Signature& s) { return make<RmsNormGrad>(s, "TTPPT", "TP"); }
+std::unique_ptr<Kernel> make_l2_normalize(const Signature& s) { return make<L2Normalize>(s, "T", "TP"); }
+std::unique_ptr<Kernel> make_l2_normalize_grad(const Signature& s) {
+  return make<L2NormalizeGrad>(s, "TTP", "T");
+}
 
 }  // namespace cairn::kernels::reference

@@ -119,7 +119,8 @@ class Forward {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
       const bool blocks =
           value >= 0 && parameter(value) && format(b_.desc(value).dtype).read == Read::kDequantised;
-      if (blocks && row.inputs[i].role == ops::OperandRole::kWeight) {  // the op decodes what it reads
+      // The op decodes what it reads.
+      if (blocks && row.inputs[i].role == ops::OperandRole::kWeight && !row.inputs[i].decoded) {
         node.in.push_back(value);
         descs[i] = b_.desc(value);
         continue;

@@ -87,6 +87,7 @@ struct Operand {
   // Of a weight in a product, which a backend may want packed: for what use. "forward" (y = x w^T) and
   // "input_grad" (dx = dy w) stand for the role in the table.
   std::string_view pack = {};
+  bool decoded = false;  // "decoded": a weight that is never read in blocks, as "weight" may be
 
   // Keeps its dtype where activations become bf16.
   bool stays_full() const { return role == OperandRole::kWeight || role == OperandRole::kWide; }

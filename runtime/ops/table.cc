@@ -14,10 +14,12 @@ struct RoleWord {
   std::string_view word;
   OperandRole role;
   bool packed = false;  // the word is the use that a packed weight is for
+  bool decoded = false;
 };
 constexpr RoleWord kRoles[] = {{"weight", OperandRole::kWeight},
                                {"forward", OperandRole::kWeight, true},
                                {"input_grad", OperandRole::kWeight, true},
+                               {"decoded", OperandRole::kWeight, false, true},
                                {"wide", OperandRole::kWide},
                                {"index", OperandRole::kIndex},
                                {"state", OperandRole::kState},
@@ -31,6 +33,7 @@ void set_role(Operand& operand, std::string_view word) {
     if (known.word != word) continue;
     operand.role = known.role;
     if (known.packed) operand.pack = known.word;
+    operand.decoded = known.decoded;
     return;
   }
   fail(Code::kInternal, "ops.def: operand '", operand.name, "' has an unknown role '", word, "'");

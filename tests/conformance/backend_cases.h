@@ -173,6 +173,7 @@ inline std::vector<Case> backend_cases() {
   add_backend_masks(cases);
   add_backend_elements(cases);
   add_backend_experts(cases);
+  add_backend_pictures(cases);
   return cases;
 }
 

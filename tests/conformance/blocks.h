@@ -73,6 +73,7 @@ inline std::optional<Blocks> in_blocks(const kernels::Signature& s, std::span<co
   if (std::ranges::any_of(ops::find(s.op)->inputs, handed_on)) return {};
   const int operand = ops::find(s.op)->operand(ops::OperandRole::kWeight);
   if (operand < 0 || !s.has_in(static_cast<size_t>(operand))) return {};
+  if (ops::find(s.op)->inputs[static_cast<size_t>(operand)].decoded) return {};
   const auto at = static_cast<size_t>(operand);
   const TensorDesc weight = in[at].desc;
   std::vector<DType> fitting;

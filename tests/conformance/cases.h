@@ -191,6 +191,7 @@ inline uint32_t trainable(const Case& c) {
     if (c.in[i].kind == 'T' || c.in[i].kind == 'P') bits |= 1u << i;
   if (c.op == "embedding") bits &= 1u;
   if (c.op == "where") bits &= ~1u;
+  if (c.op == "normalize") bits &= ~6u;  // statistics
   return bits;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/ops/functions.h"
 #include "tests/conformance/attention_cases.h"
 #include "tests/conformance/experts_cases.h"
+#include "tests/conformance/picture_cases.h"
 
 namespace cairn::conformance {
 
@@ -255,6 +256,7 @@ inline std::vector<Case> gradient_cases() {
   add_losses(cases);
   add_layout(cases);
   add_experts(cases);
+  add_pictures(cases);
   cases.push_back({"cast", {T({2, 3})}, word("dtype", "f64")});
   return cases;
 }

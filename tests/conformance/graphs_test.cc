@@ -244,6 +244,35 @@ TEST(GraphGradients, CustomOp) {
   }
 }
 
+// The cells of an lstm are an output like its results: alone, and with these; in both directions, whose results stand side by side.
+TEST(GraphGradients, CellsOfALayerInTime) {
+  for (const bool both : {true, false})
+    for (const bool start : {true, false}) {
+      auto g = std::make_shared<Graph>();
+      const ValueId x = g->parameter("x", f64({2, 3, 8}), {});
+      std::vector<ValueId> parts;
+      for (const int64_t reverse : {0, 1}) {
+        std::vector<ValueId> in = {x, g->parameter(cat("w", reverse), f64({8, 2}), {})};
+        if (start)
+          for (const char* state : {"h", "c"})
+            in.push_back(g->parameter(cat(state, reverse), f64({2, 2}), {}));
+        const std::vector<ValueId> out = g->op("lstm", in, {{"reverse", reverse}});
+        if (both) parts.push_back(out[0]);
+        parts.push_back(out[1]);
+      }
+      check(g, g->op("concat", parts, {{"axis", int64_t{-1}}})[0]);
+    }
+}
+
+// A block of a residual net: x is read by the convolution and by the sum.
+TEST(GraphGradients, AResidualBlock) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->parameter("x", f64({2, 4, 4, 2}), {}), w = g->parameter("w", f64({2, 3, 3, 2}), {});
+  const ValueId y = g->op("conv", {x, w}, {{"padding", std::vector<int64_t>{1}}})[0];
+  const ValueId normed = g->op("batchnorm", {y, g->parameter("gamma", f64({2}), {})})[0];
+  check(g, g->op("add", {g->op("silu", {normed})[0], x})[0]);
+}
+
 TEST(GraphGradients, WeightsOfALossGetNone) {
   auto g = std::make_shared<Graph>();
   const ValueId x = g->parameter("x", f64({3, 4}), {}), w = g->parameter("w", f64({3}), {});

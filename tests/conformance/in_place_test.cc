@@ -22,6 +22,10 @@ std::vector<Attrs> attributes(const ops::OpRow& row, DType dtype) {
     case k_clamp:
     case k_clamp_grad:
       return {{{"min", -0.5}, {"max", 0.8}}};
+    case k_normalize:  // variances are drawn above -2
+      return {{{"eps", 3.0}}};
+    case k_batchnorm_grad:
+      return {{{"eps", 3.0}}, {{"eps", 3.0}, {"fixed", int64_t{1}}}};
     case k_scale:
       return {{{"factor", 0.37}}};
     case k_dropout:
@@ -47,6 +51,9 @@ std::vector<Shapes> shapes(const ops::OpRow& row, DType dtype, int64_t n) {
     return {{{whole, whole, column, row_of, row_of, whole}, {whole, column, column}}};
   if (row.code == ops::OpCode::k_rmsnorm_grad)
     return {{{whole, whole, column, row_of, whole}, {whole, column}}};
+  if (row.code == ops::OpCode::k_batchnorm_grad)
+    return {{{whole, whole, column, column, column}, {whole, column, column}}};
+  if (row.code == ops::OpCode::k_normalize) return {{{whole, column, column, column, column}, {whole}}};
   // Two of three experts, each of which has a row.
   const TensorDesc y{dtype, {3, n}, 0}, x{dtype, {3, 8}, 0}, starts{DType::kI32, {4}, 0};
   if (row.code == ops::OpCode::k_grouped_linear_part)

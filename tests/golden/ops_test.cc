@@ -98,7 +98,8 @@ TEST_P(GoldenOps, AgreeWithPyTorch) {
 INSTANTIATE_TEST_SUITE_P(Families, GoldenOps,
                          testing::Values("products", "norms", "attention", "elementwise", "losses",
                                          "accuracy", "layout", "arithmetic", "smoothing", "families",
-                                         "attention_masks", "distances"),
+                                         "attention_masks", "distances", "convolutions", "pools",
+                                         "channel_norms", "recurrent", "pairs", "top"),
                          [](const auto& test) { return std::string(test.param); });
 
 // The case's steps by one backend's kernel; the results are the parameter and its states after some of them.

@@ -16,7 +16,7 @@ void check_reverse(const Operands& o) {
 // w with `gates` gates, beside operand x of the type of activations.
 int64_t check_weight(const Operands& o, int w, int x, int64_t gates) {
   o.rank(w, 2);
-  o.plain_weight(w, x);
+  o.decoded_weight(w, x);
   o.check(o.shape(w)[0] == gates * o.shape(w)[1], w, "it must be [", gates, " H, H]");
   return o.shape(w)[1];
 }

@@ -103,6 +103,9 @@ void Operands::weight(int i, int j) const {
   plain_weight(i, j);
 }
 
+void Operands::decoded_weight(int i, int j) const {
+  if ((*this)[i].packed_bytes > 0 || dtype(i) != dtype(j)) parameter(i, j);
+}
 void Operands::plain_weight(int i, int j) const {
   if ((*this)[i].packed_bytes > 0 || dtype(i) == dtype(j)) return;
   if (!in_blocks(i) || wide(dtype(j)) == DType::kF64) parameter(i, j);

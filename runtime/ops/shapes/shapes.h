@@ -68,7 +68,8 @@ class Operands {
   bool in_blocks(int i) const;
   // w[N, K] with x: it has the dtype of a parameter or of x, is in blocks, or is packed.
   void weight(int i, int j) const;
-  void plain_weight(int i, int j) const;  // the same of any rank
+  void plain_weight(int i, int j) const;    // the same of any rank
+  void decoded_weight(int i, int j) const;  // of any rank; neither in blocks nor packed
   // A table [V, C]: the type of the rows that a lookup gives.
   DType looked_up(int i) const;
   // An axis attribute in [-rank, rank), made non-negative.

@@ -1,10 +1,15 @@
 // Shape rules of convolutions, pools, resize, pad and patches: x[N, (H,) W, C], channels last.
 #include "runtime/base/spatial.h"
 
+#include <limits>
+
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
 namespace {
+
+constexpr int64_t kMostOfAxis =
+    std::numeric_limits<int32_t>::max();  // of a number that an attribute has for an axis
 
 void check_pictures(const Operands& o, int x) {
   o.floating(x);
@@ -36,7 +41,17 @@ std::vector<int64_t> check_list(const Operands& o, std::string_view name, int ax
   o.check_attr(list.size() <= 1 || list.size() == n || (pairs && list.size() == 2 * n), name,
                cat("a list of ", list.size()), "it has one number, or one for each of ", axes,
                " spatial axes", pairs ? ", or two for each" : "");
-  for (const int64_t each : list) o.check_attr(each >= least, name, each, "it must be at least ", least);
+  for (const int64_t each : list)
+    o.check_attr(each >= least && each <= kMostOfAxis, name, each, "it must be in ", least, " .. ",
+                 kMostOfAxis);
+  return list;
+}
+
+// A list that has to be there.
+std::vector<int64_t> check_given(const Operands& o, std::string_view name, int axes) {
+  const std::vector<int64_t> list = check_list(o, name, axes, 1);
+  o.check_attr(!list.empty(), name, "a list of 0", "it has one number, or one for each of ", axes,
+               " spatial axes");
   return list;
 }
 
@@ -46,6 +61,10 @@ Windows check_windows(const Operands& o, const Shape& x, const std::vector<int64
   check_list(o, "stride", axes, 1);
   check_list(o, "padding", axes, 0, true);
   if (!pools) check_list(o, "dilation", axes, 1);
+  for (int axis = 0; axis < axes; ++axis) {  // so that no place in a window overflows
+    checked_mul(x[axis + 1], kMostOfAxis);
+    checked_mul(of_axis(window, axis), of_axis(o.attrs().list("dilation"), axis));
+  }
   const Windows all = make_windows(x, window, o.attrs(), pools);
   for (const WindowAxis* a : {&all.h, &all.w}) {
     if (a->adaptive) continue;
@@ -67,7 +86,7 @@ int64_t check_groups(const Operands& o, int64_t channels, int64_t outputs) {
 
 // w[O, (kh,) kw, C / groups] beside x with C channels.
 void check_kernel(const Operands& o, int w, int x, const Shape& shape) {
-  o.plain_weight(w, x);
+  o.decoded_weight(w, x);
   o.check_pair(o.shape(w).rank == shape.rank, w, x, "it must be [O, ", shape.rank == 3 ? "k" : "kh, kw",
                ", C / groups]");
   const int64_t groups = check_groups(o, shape.last(), o.shape(w)[0]);
@@ -83,12 +102,14 @@ Windows check_pool(const Operands& o, const Shape& x) {
                "either window or size, the sizes of y, must be there");
   o.check_attr(size.empty() || (o.attrs().list("stride").empty() && o.attrs().list("padding").empty()),
                "size", cat("a list of ", size.size()), "it does not go together with stride or padding");
+  const int64_t count = o.attrs().integer("count_padding", 1);
+  o.check_attr(count == 0 || count == 1, "count_padding", count, "it must be 0 or 1");
   return check_windows(o, x, window, true);
 }
 
 // The shape of x, of whose gradient `dy` the spatial sizes are told by the attribute.
 Shape check_input(const Operands& o, int dy, int64_t channels) {
-  const std::vector<int64_t> sizes = o.attrs().list("input");
+  const std::vector<int64_t> sizes = check_list(o, "input", spatial_axes(o.shape(dy)), 1);
   o.check_attr(static_cast<int>(sizes.size()) == spatial_axes(o.shape(dy)), "input",
                cat("a list of ", sizes.size()), "it has one number for each spatial axis");
   return pictures(o.shape(dy)[0], sizes, channels);
@@ -136,9 +157,9 @@ void shape_conv_transpose(const ShapeQuery& q) {
       check_list(o, "dilation", axes, 1);
   const auto smallest = [&](int axis) {
     const int64_t span =
-        of_axis(o.attrs().list("dilation"), axis) * (window[static_cast<size_t>(axis)] - 1) + 1;
+        checked_mul(of_axis(o.attrs().list("dilation"), axis), window[static_cast<size_t>(axis)] - 1) + 1;
     const auto padding = o.attrs().list("padding");
-    return (x[axis + 1] - 1) * of_axis(o.attrs().list("stride"), axis) + span -
+    return checked_add(checked_mul(x[axis + 1] - 1, of_axis(o.attrs().list("stride"), axis)), span) -
            padding_of(padding, axes, axis, false) - padding_of(padding, axes, axis, true);
   };
   if (sizes.empty())
@@ -174,6 +195,7 @@ void shape_max_pool(const ShapeQuery& q) {
   const Operands o(q);
   check_pictures(o, 0);
   const Windows w = check_pool(o, o.shape(0));
+  o.check(checked_mul(w.h.in, w.w.in) <= kMostOfAxis, 0, "it has more places than an i32 can number");
   const Shape y = pictures(w.n, outputs(w, spatial_axes(o.shape(0))), w.channels);
   o.put(desc(o.dtype(0), y));
   o.put(desc(DType::kI32, y));
@@ -207,7 +229,7 @@ void shape_resize(const ShapeQuery& q) {
   check_pictures(o, 0);
   check_mode(o);
   const int axes = spatial_axes(o.shape(0));
-  const std::vector<int64_t> size = check_list(o, "size", axes, 1);
+  const std::vector<int64_t> size = check_given(o, "size", axes);
   std::vector<int64_t> sizes;
   for (int axis = 0; axis < axes; ++axis) sizes.push_back(of_axis(size, axis));
   o.put(desc(o.dtype(0), pictures(o.shape(0)[0], sizes, o.shape(0).last())));
@@ -240,7 +262,7 @@ void shape_patches(const ShapeQuery& q) {
   const Operands o(q);
   check_pictures(o, 0);
   const int axes = spatial_axes(o.shape(0));
-  const Windows w = check_windows(o, o.shape(0), check_list(o, "window", axes, 1), false);
+  const Windows w = check_windows(o, o.shape(0), check_given(o, "window", axes), false);
   o.put(desc(o.dtype(0), pictures(w.n, outputs(w, axes), checked_mul(w.taps(), w.channels))));
 }
 
@@ -248,7 +270,7 @@ void shape_patches_grad(const ShapeQuery& q) {
   const Operands o(q);
   check_pictures(o, 0);
   const int axes = spatial_axes(o.shape(0));
-  const std::vector<int64_t> window = check_list(o, "window", axes, 1);
+  const std::vector<int64_t> window = check_given(o, "window", axes);
   int64_t taps = 1;
   for (int axis = 0; axis < axes; ++axis) taps = checked_mul(taps, of_axis(window, axis));
   o.check(o.shape(0).last() % taps == 0, 0, "its last dimension is no multiple of the window's ", taps,

@@ -97,6 +97,36 @@ struct Variant {
 
 Attrs activation(std::string_view name) { return {{"activation", std::string(name)}}; }
 
+void add_pictures(std::vector<Variant>& to) {
+  const TensorDesc x = bf({2, 4, 5, 6}), l = f32({2, 5, 6}), c = f32({6}), h = f32({2, 3});
+  const Attrs two{{"stride", List{2}}, {"padding", List{1}}, {"groups", int64_t{2}}},
+      window{{"window", List{2}}}, size{{"size", List{3}}};
+  to.push_back({"conv", {x, f32({4, 3, 3, 3}), f32({4})}, two});
+  to.push_back({"conv", {l, f32({4, 2, 6})}, {}});
+  to.push_back({"conv_transpose", {x, f32({6, 3, 3, 2})}, two});
+  to.push_back({"max_pool", {x}, window});
+  to.push_back({"max_pool", {l}, size});
+  to.push_back({"average_pool", {x}, size});
+  to.push_back({"average_pool", {l}, {{"window", List{2}}, {"count_padding", int64_t{0}}}});
+  to.push_back({"resize", {x}, {{"size", List{8, 2}}, {"mode", std::string("bilinear")}}});
+  to.push_back({"resize", {l}, size});
+  to.push_back({"pad", {l}, {{"before", List{0, 1, 0}}, {"after", List{0, 0, 2}}}});
+  to.push_back({"patches", {x}, window});
+  to.push_back({"batchnorm", {x, c, c}, {}});
+  to.push_back({"batchnorm", {l, none(), c}, {{"eps", 0.1}}});
+  to.push_back({"normalize", {x, c, c, c, c}, {}});
+  to.push_back({"groupnorm", {x, c, c}, {{"groups", int64_t{3}}}});
+  to.push_back({"groupnorm", {l}, {{"groups", int64_t{2}}}});
+  to.push_back({"l2_normalize", {l}, {}});
+  to.push_back({"lstm", {bf({2, 5, 12}), f32({12, 3}), bf({2, 3}), h}, {}});
+  to.push_back({"lstm", {f32({2, 1, 12}), f32({12, 3})}, {{"reverse", int64_t{1}}}});
+  to.push_back({"gru", {bf({2, 5, 9}), f32({9, 3}), f32({9}), bf({2, 3})}, {{"reverse", int64_t{1}}}});
+  to.push_back({"gru", {f32({2, 1, 9}), f32({9, 3})}, {}});
+  to.push_back(
+      {"pair_loss", {bf({4, 3}), bf({4, 3}), f32({1}), f32({1})}, {{"kind", std::string("sigmoid")}}});
+  to.push_back({"pair_loss", {f32({4, 3}), f32({4, 3}), f32({1})}, {{"kind", std::string("triplet")}}});
+}
+
 std::vector<Variant> variants() {
   const Attrs heads{{"heads", int64_t{2}}};
   const Attrs custom{{"custom", int64_t{0}}, {"inputs", int64_t{4}}, {"outputs", int64_t{4}}};
@@ -166,6 +196,7 @@ std::vector<Variant> variants() {
       {"grouped_linear", {bf({3, 4}), f32({2, 4, 5}), i32({3})}, {{"transposed", int64_t{1}}}},
       {"custom", {x, x, x, x}, custom},
   };
+  add_pictures(list);
   for (const char* op : {"softplus", "exp", "log", "sqrt", "abs"}) list.push_back({op, {x}, {}});
   std::vector<std::string_view> activations{""};
   for (const Function& f : functions()) {
@@ -185,6 +216,7 @@ uint32_t wantable(const Variant& v) {
   if (op == "linear_cross_entropy" || op == "mse") return 3u;
   if (op == "cross_entropy") return 1u;
   if (op == "where") return 6u;
+  if (op == "normalize") return ~6u;
   return ~0u;
 }
 

@@ -380,14 +380,17 @@ TEST(Shapes, MistakesAreNamed) {
 }
 
 TEST(Shapes, EveryRuleHasACase) {
-  // With tests of their own: below, {vocabulary,broadcast,families,experts,attention_shapes}_test.cc.
+  // With tests of their own: {vocabulary,broadcast,families,experts,attention_shapes,pictures}_test.cc.
   std::set<ShapeRule> covered;
   std::istringstream apart(
       "custom custom_grad mse embedding_part embedding_part_grad linear_cross_entropy_max "
       "linear_cross_entropy_sum linear_cross_entropy_loss linear_cross_entropy_part clamp where "
       "greater_grad matmul reduce_axes glu glu_grad softcap relative_bias relative_bias_grad route "
       "route_grad group_rows count_choices gather_rows combine_rows combine_rows_grad grouped_linear "
-      "grouped_linear_grad_input grouped_linear_grad_weight ");
+      "grouped_linear_grad_input grouped_linear_grad_weight conv conv_transpose conv_grad_weight max_pool "
+      "max_pool_grad average_pool average_pool_grad resize resize_grad pad patches patches_grad batchnorm "
+      "batchnorm_grad normalize groupnorm groupnorm_grad l2_normalize l2_normalize_grad lstm lstm_grad gru "
+      "gru_grad pair_loss pair_loss_grad ");
   for (std::string name; apart >> name;) covered.insert(find(name)->shape);
   for (const Good& g : good()) covered.insert(find(g.op)->shape);
   for (const OpRow& r : all()) EXPECT_TRUE(covered.contains(r.shape)) << r.name;
