@@ -124,6 +124,9 @@ const std::vector<Good>& good() {
       {"sum_of_chunks", {f64({3})}, {}, {f64({})}},
       {"running_mean", {bf({2, 3, 4}), f32({4})}, {}, {f64({5})}},
       {"move_mean", {f64({5})}, {}, {f32({4})}},
+      {"effective", {bf({2, 3, 4})}, {{"micro_steps", int64_t{5}}}, {bf({10, 3, 4})}},
+      {"effective_rows", {bf({10, 3, 4})}, {{"micro_steps", int64_t{5}}}, {bf({2, 3, 4})}},
+      {"row_numbers", {bf({10, 3})}, {}, {i32({10})}},
       {"append", {bf({8, 4}), f32({3, 4}), i32({1})}, {}, {bf({8, 4})}},
       {"append", {bf({2, 8, 4}), f32({2, 3, 4}), i32({2}), i32({2})}, {}, {bf({2, 8, 4})}},
       {"append", {f32({2, 3, 4}), f32({2, 8, 4}), i32({2})}, {{"ring", int64_t{1}}}, {f32({2, 3, 4})}},
@@ -387,7 +390,7 @@ TEST(Shapes, EveryRuleHasACase) {
       "linear_cross_entropy_sum linear_cross_entropy_loss linear_cross_entropy_part clamp where "
       "greater_grad matmul reduce_axes glu glu_grad softcap relative_bias relative_bias_grad route "
       "route_grad group_rows count_choices gather_rows combine_rows combine_rows_grad grouped_linear "
-      "grouped_linear_grad_input grouped_linear_grad_weight ");
+      "grouped_linear_grad_input grouped_linear_grad_weight average ");
   for (std::string name; apart >> name;) covered.insert(find(name)->shape);
   for (const Good& g : good()) covered.insert(find(g.op)->shape);
   for (const OpRow& r : all()) EXPECT_TRUE(covered.contains(r.shape)) << r.name;
