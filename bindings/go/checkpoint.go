@@ -166,3 +166,11 @@ func (s *Session) Load(checkpoint *Checkpoint) error {
 		return C.cairn_session_load(s.c(), checkpoint.c(), e)
 	}, s.it(), checkpoint.it())
 }
+
+// LoadEMA is Load with the averages of the parameters that have one (PlanOptions.EMA) in their place. Errors: NotFound (the
+// checkpoint has no averages, or not all parameters), CorruptFile.
+func (s *Session) LoadEMA(checkpoint *Checkpoint) error {
+	return do(func(e *C.cairn_error_t) C.cairn_status_t {
+		return C.cairn_session_load_ema(s.c(), checkpoint.c(), e)
+	}, s.it(), checkpoint.it())
+}

@@ -76,6 +76,7 @@ type PlanOptions struct {
 	Optimizer          string            // of Optimizers: "adamw", "sgd", ...; "": adamw
 	Groups             []ParameterGroup
 	Hypers             []Hyper // instead of the optimizers' defaults
+	EMA                float64 // above 0: the decay of an average of every trained parameter, "PARAMETER/ema"
 }
 
 // raw is the struct of C, in memory of C as far as it points.
@@ -111,6 +112,7 @@ func (o *PlanOptions) raw(a *arena) (C.cairn_plan_options_t, error) {
 	raw.force_costs = flag(o.ForceCosts)
 	raw.micro_steps = C.uint32_t(o.MicroSteps)
 	raw.fuse_update = flag(o.FuseUpdate)
+	raw.ema = C.double(o.EMA)
 	raw.optimizer = a.word(o.Optimizer)
 	groups := list[C.cairn_parameter_group_t](a, len(o.Groups))
 	for i, group := range o.Groups {

@@ -12,11 +12,12 @@ const (
 	Applied          Outcome = C.CAIRN_STEP_APPLIED           // parameters were updated
 	SkippedNonFinite Outcome = C.CAIRN_STEP_SKIPPED_NONFINITE // loss or gradients were not finite; parameters do not change
 	SkippedEmpty     Outcome = C.CAIRN_STEP_SKIPPED_EMPTY     // the weights add up to 0, so that nothing counts; parameters do not change
+	Gathered         Outcome = C.CAIRN_STEP_GATHERED          // the first of two passes over a micro-batch, for values of the effective batch
 )
 
-// String is the word for an outcome: accumulated, applied, skipped_nonfinite or skipped_empty.
+// String is the word for an outcome: accumulated, applied, skipped_nonfinite, skipped_empty or gathered.
 func (o Outcome) String() string {
-	return word(uint32(o), "accumulated", "applied", "skipped_nonfinite", "skipped_empty")
+	return word(uint32(o), "accumulated", "applied", "skipped_nonfinite", "skipped_empty", "gathered")
 }
 
 // StepReport is what a micro-batch did. Arrays are by tier.

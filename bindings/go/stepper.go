@@ -92,7 +92,8 @@ func (s *Stepper) micro(ctx context.Context, run stepCall, more ...*object) (Ste
 		raw := C.cairn_go_step_report()
 		call := func(e *C.cairn_error_t) C.cairn_status_t { return run(&raw, e) }
 		late, err := cancellable(ctx, s.session, call, s.hooks)
-		if late && run(nil, nil) == C.CAIRN_STATUS_CANCELLED && err == nil && raw.outcome == C.CAIRN_STEP_ACCUMULATED {
+		goesOn := raw.outcome == C.CAIRN_STEP_ACCUMULATED || raw.outcome == C.CAIRN_STEP_GATHERED
+		if late && run(nil, nil) == C.CAIRN_STATUS_CANCELLED && err == nil && goesOn {
 			// Using the cancel up discards what is accumulated, as any cancel does.
 			err = stopped(ctx, "cancelled at the end of a micro-batch; the effective batch is discarded")
 		}

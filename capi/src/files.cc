@@ -255,15 +255,28 @@ cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper, const cairn_check
   });
 }
 
-cairn_status_t cairn_session_load(cairn_session_t* session, const cairn_checkpoint_t* checkpoint,
-                                  cairn_error_t* error) {
+namespace {
+
+cairn_status_t load(cairn_session_t* session, const cairn_checkpoint_t* checkpoint, bool averages,
+                    cairn_error_t* error) {
   return guard(error, [&] {
     not_null(session, "session");
     not_null(checkpoint, "checkpoint");
     cairn::engine::Session& s = *session->session;
     check_parameters(*s.plan().joint->forward, *checkpoint->checkpoint, checkpoint->directory);
-    checkpoint->checkpoint->load_parameters(s);
+    checkpoint->checkpoint->load_parameters(s, averages);
   });
+}
+
+}  // namespace
+
+cairn_status_t cairn_session_load(cairn_session_t* session, const cairn_checkpoint_t* checkpoint,
+                                  cairn_error_t* error) {
+  return load(session, checkpoint, false, error);
+}
+cairn_status_t cairn_session_load_ema(cairn_session_t* session, const cairn_checkpoint_t* checkpoint,
+                                      cairn_error_t* error) {
+  return load(session, checkpoint, true, error);
 }
 
 cairn_status_t cairn_session_export(cairn_session_t* session, const char* path, const cairn_name_t* names,

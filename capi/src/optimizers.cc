@@ -58,8 +58,9 @@ std::vector<graph::HyperSetting> read_hypers(const cairn_hyper_t* hypers, uint64
 
 graph::OptimizerOptions read_optimizer(const cairn_plan_options_t& o) {
   if (o.no_optimizer != 0) {
-    require(o.optimizer == nullptr && o.group_count == 0 && o.hyper_count == 0, Code::kInvalidArgument,
-            "options.no_optimizer is set, and so is an optimizer, a group or a hyper-parameter");
+    require(o.optimizer == nullptr && o.group_count == 0 && o.hyper_count == 0 && o.ema == 0,
+            Code::kInvalidArgument,
+            "options.no_optimizer is set, and so is an optimizer, a group, a hyper-parameter or ema");
     return {.name = ""};
   }
   graph::OptimizerOptions options;
@@ -72,6 +73,7 @@ graph::OptimizerOptions read_optimizer(const cairn_plan_options_t& o) {
     options.groups.push_back({group.pattern, group.optimizer == nullptr ? "" : group.optimizer});
   }
   options.hypers = read_hypers(o.hypers, o.hyper_count, "options.hypers");
+  options.average_decay = o.ema;
   return options;
 }
 

@@ -139,6 +139,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_dev
           "; it must be CAIRN_F32 (0), CAIRN_BF16 (1) or CAIRN_SPLIT (10)");
   flag(o.fuse_update, "options.fuse_update");
   flag(o.smallest_budget, "options.smallest_budget");
+  not_negative(o.ema, "options.ema");
   const bool named = o.budget_share <= 0 && o.smallest_budget == 0;
   return {.budget_bytes = named ? static_cast<int64_t>(o.budget_bytes) : 0,
           .smallest_budget = o.smallest_budget != 0,

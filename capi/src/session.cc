@@ -152,6 +152,10 @@ cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error)
         !s.plan().joint->has_optimizer(), Code::kWrongState,
         "the plan trains with an optimizer: a stepper runs it. To evaluate, plan with no_optimizer, or give "
         "the store a program whose graph has outputs and no loss");
+    require(!s.plan().joint->in_parts(), Code::kWrongState,
+            "the graph has values of the effective batch: a stepper runs it, every micro-batch twice; plan "
+            "with an "
+            "optimizer");
     s.run({.seed = 0, .step = session->runs, .micro = 0});
     ++session->runs;
   });

@@ -13,6 +13,7 @@ namespace step = cairn::step;
 
 static_assert(CAIRN_STEP_SKIPPED_NONFINITE == static_cast<int>(step::Outcome::kSkippedNonFinite));
 static_assert(CAIRN_STEP_SKIPPED_EMPTY == static_cast<int>(step::Outcome::kSkippedEmpty));
+static_assert(CAIRN_STEP_GATHERED == static_cast<int>(step::Outcome::kGathered));
 
 namespace {
 

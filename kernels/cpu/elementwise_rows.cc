@@ -1,4 +1,4 @@
-// Rows that are elementwise: activations, add, mul, scale, cast, dequantise, accumulate, fill.
+// Rows that are elementwise: activations, add, mul, scale, cast, dequantise, accumulate, average, fill.
 #include <algorithm>
 
 #include "kernels/cpu/elementwise.h"
@@ -6,6 +6,7 @@
 #include "kernels/cpu/simd/blocks.h"
 #include "kernels/cpu/support.h"
 #include "runtime/base/broadcast.h"
+#include "runtime/formats/split.h"
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -123,6 +124,28 @@ std::unique_ptr<Kernel> make_dequantise(const Signature& s) {
 }
 std::unique_ptr<Kernel> make_accumulate(const Signature& s) {
   return plain_f32(s.out[0]) ? make_convert(s, true) : nullptr;
+}
+
+std::unique_ptr<Kernel> make_average(const Signature& s) {
+  if (!fast_float(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
+  const int64_t count = s.out[0].shape.elements();
+  const auto share = static_cast<float>(1 - s.attrs->real("decay"));
+  const auto with = [=](auto number) {  // number(operands, i)
+    return make_kernel([=](const Call& call) {
+      float* ema = output<float>(call, 0);
+      parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
+        for (int64_t i = b; i < e; ++i) ema[i] += share * (number(call, i) - ema[i]);
+      });
+    });
+  };
+  if (s.has_in(1))
+    return with([](const Call& call, int64_t i) {
+      return join_halves(input<const bf16>(call, 0)[i], input<const uint16_t>(call, 1)[i]);
+    });
+  return with_float(s.in[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return with([](const Call& call, int64_t i) { return to_float(input<const T>(call, 0)[i]); });
+  });
 }
 
 std::unique_ptr<Kernel> make_fill(const Signature& s) {

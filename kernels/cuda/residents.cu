@@ -1,6 +1,7 @@
-// Ops on values that outlive a run: running_mean, move_mean, append.
+// Ops on values that outlive a run: running_mean, move_mean, append, effective, effective_rows, average. And row_numbers.
 #include "kernels/cuda/common/support.h"
 #include "kernels/cuda/rows.h"
+#include "runtime/formats/split.h"
 
 namespace cairn::kernels::cuda {
 namespace {
@@ -51,7 +52,73 @@ __global__ void __launch_bounds__(kThreads) append(Rows rows, int64_t elements, 
   store(cache + (sample * rows.rows + row) * rows.width + i % rows.width, load(x + i));
 }
 
+// The rows of one micro-batch, to or from those of all, word by word.
+template <class Word>
+__global__ void __launch_bounds__(kThreads)
+    copy_rows(uint32_t micro, const RandomKey* replayed, bool gathers, int64_t words,
+              const Word* __restrict__ from, Word* to) {
+  const int64_t i = own();
+  if (i >= words) return;
+  const int64_t place = (replayed != nullptr ? replayed->micro : micro) * words;
+  to[i + (gathers ? place : 0)] = from[i + (gathers ? 0 : place)];
+}
+
+template <class Word>
+std::unique_ptr<Kernel> make_copy_rows(int64_t words, bool gathers) {
+  return make_kernel([=](const Call& call) {
+    const StreamContext lane = lane_of(call);
+    launch(lane.stream, copy_rows<Word>, size_of(words), call.key.micro, lane.key, gathers, words,
+           input<const Word>(call, 0), output<Word>(call, 0));
+  });
+}
+
+std::unique_ptr<Kernel> make_copy_rows(const TensorDesc& rows, bool gathers) {
+  const int64_t bytes = rows.bytes();
+  if (bytes == 0) return nullptr;
+  if (bytes % 16 == 0) return make_copy_rows<uint4>(bytes / 16, gathers);
+  if (bytes % 4 == 0) return make_copy_rows<uint32_t>(bytes / 4, gathers);
+  return make_copy_rows<uint8_t>(bytes, gathers);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) average(int64_t count, float share, const T* __restrict__ p,
+                                                    const uint16_t* __restrict__ low, float* ema) {
+  const int64_t i = own();
+  if (i >= count) return;
+  float now = load(p + i);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (low != nullptr) now = join_halves(p[i], low[i]);
+  ema[i] += share * (now - ema[i]);
+}
+
+__global__ void __launch_bounds__(kThreads) row_numbers(int64_t rows, int32_t* y) {
+  if (own() < rows) y[own()] = static_cast<int32_t>(own());
+}
+
 }  // namespace
+
+std::unique_ptr<Kernel> make_effective(const Signature& s) { return make_copy_rows(s.in[0], true); }
+std::unique_ptr<Kernel> make_effective_rows(const Signature& s) { return make_copy_rows(s.out[0], false); }
+std::unique_ptr<Kernel> make_average(const Signature& s) {
+  if (!fast_float(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
+  const int64_t count = s.out[0].shape.elements();
+  const auto share = static_cast<float>(1 - s.attrs->real("decay"));
+  const bool split = s.has_in(1);
+  return with_float(s.in[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return make_kernel([=](const Call& call) {
+      launch(stream_of(call), average<T>, size_of(count), count, share, input<const T>(call, 0),
+             split ? input<const uint16_t>(call, 1) : nullptr, output<float>(call, 0));
+    });
+  });
+}
+std::unique_ptr<Kernel> make_row_numbers(const Signature& s) {
+  const int64_t rows = s.out[0].shape[0];
+  if (rows == 0) return nullptr;
+  return make_kernel([=](const Call& call) {
+    launch(stream_of(call), row_numbers, size_of(rows), rows, output<int32_t>(call, 0));
+  });
+}
 
 std::unique_ptr<Kernel> make_running_mean(const Signature& s) {
   if (!fast_float(s.in[0])) return nullptr;

@@ -1,6 +1,7 @@
-// Ops on values that outlive a run: running_mean, move_mean, append.
+// Ops on values that outlive a run: running_mean, move_mean, append, effective, effective_rows, average. And row_numbers.
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
+#include "runtime/formats/split.h"
 
 namespace cairn::kernels::reference {
 namespace {
@@ -80,8 +81,61 @@ class Append : public Kernel {
   int64_t samples_, rows_, more_, width_;
 };
 
+// The rows of one micro-batch, to or from those of all.
+template <bool kGathers>
+class EffectiveRows : public Kernel {
+ public:
+  explicit EffectiveRows(const Signature& s) : bytes_((kGathers ? s.in[0] : s.out[0]).bytes()) {}
+  void run(const Call& c) const override {
+    const int64_t own = static_cast<int64_t>(c.key.micro) * bytes_;
+    std::memcpy(c.out[0].as<std::byte>() + (kGathers ? own : 0),
+                c.in[0].as<std::byte>() + (kGathers ? 0 : own), static_cast<size_t>(bytes_));
+  }
+
+ private:
+  int64_t bytes_;
+};
+
+class Average : public Kernel {
+ public:
+  explicit Average(const Signature& s)
+      : count_(s.out[0].shape.elements()), share_(1 - s.attrs->real("decay")), split_(s.has_in(1)) {}
+  void run(const Call& c) const override {
+    for (int64_t i = 0; i < count_; ++i) {
+      const double p =
+          split_ ? join_halves(c.in[0].as<bf16>()[i], c.in[1].as<uint16_t>()[i]) : at(c.in[0], i);
+      const double ema = at(c.out[0], i);
+      set(c.out[0], i, ema + share_ * (p - ema));
+    }
+  }
+
+ private:
+  int64_t count_;
+  double share_;
+  bool split_;
+};
+
+class RowNumbers : public Kernel {
+ public:
+  explicit RowNumbers(const Signature& s) : rows_(s.out[0].shape[0]) {}
+  void run(const Call& c) const override {
+    for (int64_t i = 0; i < rows_; ++i) c.out[0].as<int32_t>()[i] = static_cast<int32_t>(i);
+  }
+
+ private:
+  int64_t rows_;
+};
+
 }  // namespace
 
+std::unique_ptr<Kernel> make_effective(const Signature& s) {
+  return make_any<EffectiveRows<true>>(s, "A", "A");
+}
+std::unique_ptr<Kernel> make_effective_rows(const Signature& s) {
+  return make_any<EffectiveRows<false>>(s, "A", "A");
+}
+std::unique_ptr<Kernel> make_average(const Signature& s) { return std::make_unique<Average>(s); }
+std::unique_ptr<Kernel> make_row_numbers(const Signature& s) { return make_any<RowNumbers>(s, "A", "I"); }
 std::unique_ptr<Kernel> make_running_mean(const Signature& s) { return make<RunningMean>(s, "TP", "D"); }
 std::unique_ptr<Kernel> make_move_mean(const Signature& s) { return make<MoveMean>(s, "D", "P"); }
 std::unique_ptr<Kernel> make_append(const Signature& s) { return make_any<Append>(s, "FFII", "F"); }

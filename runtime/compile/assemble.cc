@@ -53,6 +53,8 @@ class Assembler : ProgramWriter {
     for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
         case StepKind::kRun:
           send_batches();
+          if (joint_.in_parts())
+            begin_part(plan_.part_of(step.index), device_ranges_.empty() && tier_ranges_.empty());
           run(step);
           break;
         case StepKind::kFree:
@@ -84,6 +86,7 @@ class Assembler : ProgramWriter {
     for (size_t v = 0; v < place_.size(); ++v)
       if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) free_device(static_cast<int32_t>(v));
     while (!tier_ranges_.empty()) drop(tier_ranges_.begin()->first);
+    if (joint_.in_parts()) begin_part(graph::kParts, true);
     return take();
   }
 
@@ -168,8 +171,7 @@ class Assembler : ProgramWriter {
     const plan::Op& op = plan_.problem.ops[at(step.index)];
     size_t next = 0;
     for (const int32_t v : op.outputs) {
-      const int64_t offset = next < step.offsets.size() ? step.offsets[next] : -1;
-      ++next;
+      const int64_t offset = next < step.offsets.size() ? step.offsets[next++] : -1;
       if (persistent(v)) continue;
       if (place_[at(v)] < 0) {
         place(v, offset);
@@ -379,17 +381,15 @@ class Assembler : ProgramWriter {
   std::vector<int64_t> place_;       // per problem value: its present device offset; -1: not on the device
   std::vector<int32_t> copy_event_;  // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;      // problem value -> joint value
-  // problem value -> event of its update on the host, until a copy has waited for it
-  std::vector<int32_t> updated_by_;
-  int32_t scale_copied_ = -1;     // event of host_copies(), until compute has waited for it
-  Slots to_add_;                  // the ring for gradients that the host sums
-  std::set<int32_t> added_;       // gradients that were sent there
-  std::vector<CopyJob> squares_;  // copies of the squares of gradients that the host summed
-  std::vector<int32_t>
-      squares_of_;  // problem value of a gradient that the host reads during backward -> the sum of its squares
-  std::vector<bool> used_;                    // problem value -> an earlier op used it
-  std::vector<bool> updated_;                 // problem value -> it is the gradient of a deferred update
-  std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
+  std::vector<int32_t> updated_by_;  // the same -> event of its update on the host, until a copy has waited
+  int32_t scale_copied_ = -1;        // event of host_copies(), until compute has waited for it
+  Slots to_add_;                     // the ring for gradients that the host sums
+  std::set<int32_t> added_;          // gradients that were sent there
+  std::vector<CopyJob> squares_;     // copies of the squares of gradients that the host summed
+  std::vector<int32_t> squares_of_;  // gradient that the host reads during backward -> the sum of its squares
+  std::vector<bool> used_;           // problem value -> an earlier op used it
+  std::vector<bool> updated_;        // problem value -> it is the gradient of a deferred update
+  std::map<int32_t, int32_t> device_ranges_;                    // problem value -> range
   std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
 };
 

@@ -7,6 +7,7 @@
 #include "runtime/compile/set.h"
 #include "runtime/compile/variants.h"
 #include "runtime/costs/model.h"
+#include "runtime/graph/effective/sides.h"
 
 namespace cairn::engine {
 namespace {
@@ -113,6 +114,22 @@ void check(const PlanOptions& options, const device::Device& device) {
           options.micro_steps, " micro-batches per update");
 }
 
+// An effective batch has the micro-batches that its values are of.
+PlanOptions with_effective_steps(std::span<const ProgramGraph> graphs, PlanOptions options) {
+  for (const ProgramGraph& program : graphs) {
+    if (program.graph == nullptr || !program.graph->frozen()) continue;
+    const int64_t steps =
+        graph::find_sides(*program.graph, program.graph->loss(), program.graph->weight()).micro_steps;
+    if (steps == 1) continue;
+    require(options.micro_steps == 0 || options.micro_steps == steps, Code::kInvalidArgument, "the graph",
+            program.name.empty() ? "" : cat(" of program '", program.name, "'"),
+            " has values of the effective batch of ", steps, " micro-batches, but the plan is for ",
+            options.micro_steps, " micro-batches per update");
+    options.micro_steps = static_cast<uint32_t>(steps);
+  }
+  return options;
+}
+
 using Plans = std::vector<std::shared_ptr<const CompiledPlan>>;
 
 Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options);
@@ -168,7 +185,8 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   return compile_set({&alone, 1}, device, options)[0];
 }
 
-Plans compile_set(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options) {
+Plans compile_set(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& given) {
+  const PlanOptions options = with_effective_steps(graphs, given);
   if (options.tiers.size() < 2) return compile_with(graphs, device, options);
   return WithFewerTiers(graphs, device).run(options);
 }

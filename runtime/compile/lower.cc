@@ -155,6 +155,7 @@ class Lowering {
     lowered.workspace_bytes = maker_.workspace_bytes(kernel);
     const costs::Answer cost = op_seconds(joint_, index, costs_);
     lowered.seconds = cost.seconds;
+    if (op.part == graph::Part::kLoss) lowered.seconds /= static_cast<double>(joint_.effective_steps);
     plan_.measured_ops += cost.measured ? 1 : 0;
     plan_.op_measured[static_cast<size_t>(index)] = cost.measured;
     plan_.op_kernel[graph::kMicroBatch][static_cast<size_t>(index)] = kernel;

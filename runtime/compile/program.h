@@ -71,6 +71,8 @@ struct Program {
   std::vector<CopyJob> copies;
   std::vector<Range> ranges;
   int32_t events = 0;
+  // Of a micro-batch in parts (graph::Part): the instruction that each begins with, and the end. Else empty.
+  std::vector<int32_t> parts = {};
 };
 
 }  // namespace cairn::engine

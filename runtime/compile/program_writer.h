@@ -127,6 +127,12 @@ class ProgramWriter {
     return events;
   }
 
+  // The parts up to this one begin here, as far as they have not begun (Program::parts). clear: only persistent values live.
+  void begin_part(size_t part, bool clear) {
+    if (program_.parts.size() > part) return;
+    require(clear, Code::kInternal, "the plan keeps a value from one part of the micro-batch to the next");
+    program_.parts.resize(part + 1, static_cast<int32_t>(program_.code.size()));
+  }
   Program take() { return std::exchange(program_, {}); }
 
  private:

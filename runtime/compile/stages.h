@@ -131,7 +131,11 @@ struct Lowered {
   std::vector<std::vector<int32_t>> op_kernel = std::vector<std::vector<int32_t>>(graph::kPhaseCount);
 
   std::map<int32_t, std::shared_ptr<const Tiles>>
-      tiles;  // by the last one of the joint ops of an op of the problem
+      tiles;                          // by the last one of the joint ops of an op of the problem
+  size_t part_of(int32_t op) const {  // graph::Part of an op of the problem
+    return static_cast<size_t>(
+        joint->ops()[static_cast<size_t>(problem_op[static_cast<size_t>(op)].front())].part);
+  }
   const Tiles* tiles_of(int32_t problem_op) const;  // nullptr: it goes without
   // Leaves the problem the ops of `order`, in that order, those of forward first. now: value -> its number from here on;
   // -1: no op of `order` uses it. Names stay unique, and what depends on ops is counted again: where backward begins, and

@@ -3,6 +3,8 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "runtime/exec/session.h"
 #include "runtime/exec/team_kernel.h"
@@ -109,7 +111,8 @@ struct LoadedProgram {
     std::array<device::TierCount, kTierCount> peaks{};  // of the bytes that it uses, for the ledger
     bool adds = false, commits = false;                 // as GuardedKernel notes them
   };
-  std::array<Variant, 3> variants;
+  std::array<Variant, 3 * graph::kParts>
+      variants;  // of each part of a micro-batch in parts; else the first three
 };
 
 // The programs of one session.
@@ -168,6 +171,8 @@ struct Store {
 
   // The names of parameters that were never initialised, loaded or written. They are zeros; a run on them is refused.
   std::vector<std::string> unwritten;
+  bool averages = false;                      // a plan has averages of parameters
+  std::set<std::string> averages_begin = {};  // names of parameters that were written after their averages
   // Room to split parameters' elements into halves, or to encode them; nullptr: all are stored as float32.
   static constexpr int64_t kConverted = 1 << 16;  // elements at once
   struct Halves {
@@ -250,6 +255,8 @@ inline constexpr char kAllIsAsBefore[] =
 void note_unwritten(Store& store);
 // The value was written up to its last byte, or the host has its address.
 void note_written(Store& store, LoadedPlan& of, int32_t value);
+// Their averages begin as these, wherever the numbers come from (Session::begin_averages).
+void note_average(Store& store, const graph::JointGraph& joint, int32_t value);
 // kWrongState: names the parameters and inputs that have no values.
 void require_written(const Store& store, const LoadedPlan& of);
 

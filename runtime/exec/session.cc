@@ -66,6 +66,7 @@ RunReport Session::run(const RunKey& key) {
           "the plan is for one micro-batch per update, which writes over gradients, and this is number ",
           key.micro + 1, " of its step; plan with micro_steps for more");
   if (take_cancel()) fail(Code::kCancelled, "cancelled before the run began");
+  begin_averages();
   Store& l = *store_;
   const double began = now();
   bool complete = false;
@@ -187,7 +188,8 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
     throw *l.stopped;
   }
   // A step's first micro-batch overwrites all gradients. A later one adds to gradients that cannot be restored here.
-  if (!may_repeat(plan()) || (key.micro > 0 && l.added.load()))
+  const bool adds = key.micro > 0 || key.part == graph::Part::kMicroBatch;  // to those of the loss
+  if (!may_repeat(plan()) || (adds && l.added.load()))
     throw io_error(
         "micro-batch ", key.micro,
         " was under way, and gradients are lost with it: repeat the effective batch. Parameters and "
@@ -223,6 +225,7 @@ double Session::gradient_squares() {
 RunReport Session::update(const RunKey& key) {
   require(plan().joint->has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer: there is nothing to update");
+  begin_averages();
   const double began = now();
   const bool beside_backward = store_->plans[store_->primary].plan->updates_beside_backward();
   if (store_->update_pending && !beside_backward) make_deferred_updates();

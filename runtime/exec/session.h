@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct RunKey {
   uint64_t seed = 0;
   uint64_t step = 0;
   uint32_t micro = 0;  // index within the effective batch; 0 overwrites gradients
+  // Of a graph with values of the effective batch (JointGraph::in_parts): the part of the micro-batch that runs, for kLoss with
+  // micro 0; nothing: all of them, one after the other, as measurements do.
+  std::optional<graph::Part> part = {};
 };
 
 struct RunReport {
@@ -183,6 +187,7 @@ class Session {
   void lose_disk(std::string_view what) const;
 
   // session_values.cc
+  void begin_averages() const;
   const TensorDesc& described(int32_t value) const;
   // Deferred updates read or change it. Reading hyper-parameters does not count: the host writes them for the next
   // step.

@@ -228,6 +228,8 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
           plan().joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
           offset + bytes, ") lies outside");
   if (store_->update_pending && waits_for_updates(value, writes)) make_deferred_updates();
+  if (!writes && plan().joint->values[static_cast<size_t>(value)].role == graph::Role::kAverage)
+    begin_averages();
   if (writes && offset + bytes == whole) note_written(*store_, mine(), value);
   if (writes && is_frozen(value)) ++store_->frozen_writes;
   const Where place = plan().where(value, Point::kBetween);
@@ -273,6 +275,35 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
     lose_disk("parameters on the device are as before");
   }
   queue.skip_copies_while(&l.skipped);
+}
+
+// Averages of parameters begin as these. Where the host wrote a parameter, its average is written before anything reads
+// or moves it, unless the host writes that, too.
+void Session::begin_averages() const {
+  Store& l = *store_;
+  const graph::JointGraph& joint = *plan().joint;
+  if (l.averages_begin.empty() || !joint.averages()) [[likely]]
+    return;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  for (const int32_t value : joint.averages_of) {
+    if (!l.averages_begin.contains(joint.values[static_cast<size_t>(value)].name)) continue;
+    const int32_t average = joint.owned(value, graph::Role::kAverage).front();
+    const int64_t count = described(average).shape.elements();
+    for (int64_t at = 0; at < count; at += Store::kConverted) {
+      const int64_t here = std::min(Store::kConverted, count - at);
+      if (described(average).dtype == DType::kF64) {
+        doubles.resize(static_cast<size_t>(here));
+        read_at(value, at * 8, doubles.data(), here * 8);
+        transfer(average, at * 8, doubles.data(), here * 8, true);
+      } else {
+        floats.resize(static_cast<size_t>(here));
+        read_floats(value, at, floats);
+        transfer(average, at * 4, floats.data(), here * 4, true);
+      }
+    }
+  }
+  l.averages_begin.clear();
 }
 
 }  // namespace cairn::engine

@@ -58,9 +58,18 @@ void note_unwritten(Store& store) {
   }
 }
 
+void note_average(Store& store, const graph::JointGraph& joint, int32_t value) {
+  if (!store.averages) return;
+  const graph::JointValue& written = joint.values[static_cast<size_t>(value)];
+  if (written.role == graph::Role::kParameter) store.averages_begin.insert(written.name);
+  if (written.role == graph::Role::kAverage)
+    store.averages_begin.erase(joint.forward->values()[static_cast<size_t>(written.source)].name);
+}
+
 void note_written(Store& store, LoadedPlan& of, int32_t value) {
   const graph::JointGraph& joint = *of.plan->joint;
   const graph::Role role = joint.values[static_cast<size_t>(value)].role;
+  note_average(store, joint, value);
   if (!needs_numbers(role)) return;
   if (graph::kind(role).is(graph::SHARED))
     std::erase(store.unwritten, name_of(joint, value));

@@ -9,6 +9,13 @@ bool belongs(Micro micro, const RunKey& key) {
   return micro == Micro::kAny || (micro == Micro::kFirst) == (key.micro == 0);
 }
 
+// The instructions of the part that the key names.
+std::pair<size_t, size_t> instructions(const Program& program, const RunKey& key) {
+  if (!key.part || program.parts.empty()) return {0, program.code.size()};
+  const auto part = static_cast<size_t>(*key.part);
+  return {program.parts[part], program.parts[part + 1]};
+}
+
 }  // namespace
 
 Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on)
@@ -21,6 +28,7 @@ Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared
   note_unwritten(*this);
   for (const LoadedPlan& loaded : plans) {
     const graph::JointGraph& joint = *loaded.plan->joint;
+    averages = averages || joint.averages();
     for (const graph::ParameterSlot& slot : joint.parameters)
       if (joint.values[static_cast<size_t>(slot.value)].desc.dtype != DType::kF32 && halves == nullptr)
         halves = std::make_unique<Halves>();
@@ -243,7 +251,8 @@ void Store::resolve(const LoadedPlan& of, const Program& program,
 }
 
 bool Store::submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& stop) {
-  LoadedProgram::Variant& variant = loaded.variants[pass == Pass::kWhole ? 2 : key.micro > 0];
+  const size_t part = key.part && !loaded.program->parts.empty() ? static_cast<size_t>(*key.part) : 0;
+  LoadedProgram::Variant& variant = loaded.variants[3 * part + (pass == Pass::kWhole ? 2 : key.micro > 0)];
   if (records_on == nullptr || tracing || pass == Pass::kUpdatesAlone || loaded.program->code.empty())
     return walk(of, loaded, key, stop);
   if (variant.runs == 0) {
@@ -311,7 +320,8 @@ bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const
           {phase, static_cast<int32_t>(i), ledger.count(Tier::kDevice).live_bytes});
   };
   bool under_way = false;
-  for (size_t i = 0; i < program.code.size(); ++i) {
+  const auto [first_instruction, end] = instructions(program, key);
+  for (size_t i = first_instruction; i < end; ++i) {
     const Instruction& instruction = program.code[i];
     const auto a = static_cast<size_t>(instruction.a);
     switch (instruction.opcode) {

@@ -70,6 +70,8 @@ class Autodiff final : public ops::GradientEmitter {
     node.region = op_->region;
     node.forward = op_->forward;
     node.amp_rule = op_->amp_rule;
+    // What is summed up for an effective value is of the effective batch; what its gradient goes into is of a micro-batch.
+    node.part = sums_ && op_->code == OpCode::k_effective ? Part::kLoss : op_->part;
     inputs.resize(row.inputs.size(), -1);
     // An operand that was added to the row later ("~") is dropped where it is left out, as in the forward op.
     while (!inputs.empty() && inputs.back() < 0 && is_later(row.inputs[inputs.size() - 1].name))
@@ -205,7 +207,9 @@ class Autodiff final : public ops::GradientEmitter {
     if (it == contributions_.end() || it->second.size() < 2) return;
     std::vector<int32_t> parts = std::move(it->second);
     int32_t total = parts[0];
+    sums_ = true;
     for (size_t i = 1; i < parts.size(); ++i) total = emit(OpCode::k_add, {total, parts[i]}, {}, ~0u)[0];
+    sums_ = false;
     contributions_[value] = {total};
   }
 
@@ -239,6 +243,7 @@ class Autodiff final : public ops::GradientEmitter {
     node.backward = true;
     node.region = op_->region;
     node.forward = op_->forward;
+    node.part = op_->part;
     node.in = {grad};
     node.out = {into};
     node.accumulates = 1;
@@ -277,7 +282,7 @@ class Autodiff final : public ops::GradientEmitter {
   const JointOp* op_ = nullptr;
   const ops::OpRow* row_ = nullptr;
   std::vector<int32_t> outs_;
-  bool replaces_ = false;
+  bool replaces_ = false, sums_ = false;
   int32_t rule_start_ = 0;
   int32_t seeded_ = -1;
   std::vector<bool> differentiable_;

@@ -24,8 +24,10 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     }
     add_backward(builder);
     fuse_backward(builder);
+    split_parts(builder);
     add_slots(builder);
     if (!options.optimizer.name.empty()) add_optimizer(builder, options.optimizer);
+    if (!options.optimizer.name.empty()) add_averages(builder, options.optimizer.average_decay);
     add_statistics(builder);
   } else {
     builder.joint.backward_begin = static_cast<int32_t>(builder.joint.ops().size());

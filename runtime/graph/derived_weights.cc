@@ -28,7 +28,7 @@ void add_decoded(JointBuilder& builder, const JointOptions& options) {
                          joint.values[op.in[0]].role == Role::kParameter &&
                          joint.values[op.out[0]].role == Role::kActivation;
     const DerivedUse use = derives ? use_of(joint, op) : DerivedUse();
-    if (!derives || options.not_kept.contains(use)) {
+    if (!derives || (options.not_kept.contains(use) && !joint.in_parts())) {
       if (derives) {
         joint.not_kept.push_back({op, joint.values[op.out[0]].desc, Role::kDecoded});
         joint.not_kept.back().node.out.clear();

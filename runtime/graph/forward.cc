@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
+#include "runtime/graph/effective/sides.h"
 #include "runtime/graph/joint_builder.h"
 #include "runtime/graph/shapes.h"
 
@@ -26,6 +28,8 @@ class Forward {
     const Graph& g = b_.forward;
     current_.assign(g.values().size(), -1);
     mark_needed();
+    sides_ = find_sides(g, g.loss(), g.weight());
+    b_.joint.effective_steps = sides_.micro_steps;
     for (size_t v = 0; v < g.values().size(); ++v) {
       const Value& value = g.values()[v];
       if (value.kind == ValueKind::kActivation) continue;
@@ -36,11 +40,14 @@ class Forward {
         desc.dtype = b_.formats[v] == DType::kSplit ? DType::kBF16 : b_.formats[v];
       current_[v] = b_.add_value(value.name, desc, role, static_cast<ValueId>(v), value.region);
     }
-    for (size_t i = 0; i < g.ops().size(); ++i)
+    for (size_t i = 0; i < g.ops().size(); ++i) {
+      part_ = part_of(i);
       if (needed_[i]) add(g.ops()[i], b_.joint.amp_choices[i]);
+    }
     for (ValueId v : g.outputs()) keep(v);
     if (g.trains()) {
       if (std::find(g.outputs().begin(), g.outputs().end(), g.loss()) == g.outputs().end()) keep(g.loss());
+      part_ = part_of_maker(g.loss());
       b_.joint.loss = scalar(current_[g.loss()]);
       if (g.weight() != kNone) b_.joint.weight = scalar(current_[g.weight()]);
     }
@@ -82,6 +89,13 @@ class Forward {
                         op.region);
   }
 
+  Part part_of(size_t op) const { return sides_.effective[op] ? Part::kLoss : Part::kMicroBatch; }
+  Part part_of_maker(ValueId v) const {
+    const int32_t producer = b_.forward.values()[v].producer;
+    return producer < 0 ? Part::kMicroBatch : part_of(static_cast<size_t>(producer));
+  }
+  static std::vector<int64_t> dims(const Shape& shape) { return {shape.span().begin(), shape.span().end()}; }
+
   // dtype the float activations of this op are to have; nothing: as they come.
   std::optional<DType> wanted_dtype(Amp amp_class, const Op& op) const {
     if (amp_ == AmpMode::kOff) return {};
@@ -106,11 +120,14 @@ class Forward {
   }
 
   void add(const Op& op, const AmpChoice& choice) {
-    const ops::OpRow& row = ops::row(op.code);
+    const bool gathers = op.code == OpCode::k_effective && sides_.apart();
+    const bool alias = op.code == OpCode::k_effective && !gathers;  // one micro-batch is the effective batch
     JointOp node;
-    node.code = op.code;
+    node.code = alias ? OpCode::k_reshape : op.code;
     node.name = op.name;
-    node.attrs = op.attrs;
+    node.attrs = alias ? Attrs{{"shape", dims(b_.desc(current_[op.in[0]]).shape)}} : op.attrs;
+    const ops::OpRow& row = ops::row(node.code);
+    node.part = part_;
     node.region = op.region;
     node.amp_rule = choice.rule;
     const std::optional<DType> dtype = wanted_dtype(choice.amp_class, op);
@@ -169,7 +186,8 @@ class Forward {
         continue;
       }
       const Value& value = b_.forward.values()[op.out[i]];
-      const int32_t id = b_.add_value(value.name, out[i], Role::kActivation, op.out[i], op.region);
+      const Role role = gathers ? Role::kEffective : Role::kActivation;
+      const int32_t id = b_.add_value(value.name, out[i], role, op.out[i], op.region);
       current_[op.out[i]] = id;
       node.out.push_back(id);
     }
@@ -182,7 +200,8 @@ class Forward {
   // code: k_cast, or k_dequantise of a parameter.
   int32_t convert(OpCode code, int32_t value, DType dtype) {
     if (b_.desc(value).dtype == dtype) return value;
-    const auto key = std::make_pair(value, dtype);
+    const Part part = code == OpCode::k_dequantise ? Part::kMicroBatch : part_;
+    const auto key = std::make_tuple(value, dtype, part);
     if (auto it = casts_.find(key); it != casts_.end()) return it->second;
     const JointValue from = b_.joint.values[value];
     TensorDesc desc = from.desc;
@@ -193,6 +212,7 @@ class Forward {
     node.attrs = {{"dtype", std::string(dtype_name(dtype))}};
     node.in = {value};
     node.region = from.region;
+    node.part = part;
     node.out = {b_.add_value(node.name, desc, Role::kActivation, from.source, from.region)};
     const int32_t id = node.out[0];
     b_.joint.ops().push_back(std::move(node));
@@ -210,6 +230,7 @@ class Forward {
 
   // Makes a value an output, with the dtype that the graph declares, under the name that the host gave.
   void keep(ValueId v) {
+    part_ = part_of_maker(v);
     const int32_t narrow = current_[v];
     // A parameter is read as what the graph declares anyway.
     const bool widens = b_.forward.values()[v].desc.dtype == DType::kF32 && !parameter(narrow);
@@ -229,7 +250,9 @@ class Forward {
   DType narrow_ = amp_ == AmpMode::kFp16 ? DType::kF16 : DType::kBF16;
   std::vector<int32_t> current_;  // forward value -> joint value
   std::vector<bool> needed_;
-  std::map<std::pair<int32_t, DType>, int32_t> casts_;
+  std::map<std::tuple<int32_t, DType, Part>, int32_t> casts_;
+  Sides sides_;
+  Part part_ = Part::kMicroBatch;  // of the ops that are added
 };
 
 }  // namespace

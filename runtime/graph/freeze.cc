@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include "runtime/graph/adapters/builder.h"
+#include "runtime/graph/effective/sides.h"
 
 namespace cairn::graph {
 
@@ -33,6 +34,7 @@ void Graph::freeze(ValueId loss, ValueId weight, std::vector<ValueId> outputs) {
             to_string(values_[weight].desc), "; it must be one real number");
   }
   if (!adapters_.rules.empty()) AdapterBuilder(*this).finish(loss != kNone);
+  find_sides(*this, loss, weight);
   std::vector<std::string> notes;
   if (loss != kNone) notes = gradient_notes(loss);
   notes_ = std::move(notes);

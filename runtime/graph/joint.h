@@ -27,6 +27,11 @@ struct JointValue {
   RegionId region = -1;
 };
 
+// What an op of the micro-batch is a part of, where the graph has values of the effective batch (effective/sides.h): a step runs
+// kGather for each of its micro-batches, then kLoss once, then kMicroBatch for each. Other graphs have the last one alone.
+enum class Part : uint8_t { kGather, kLoss, kMicroBatch };
+inline constexpr size_t kParts = 3;
+
 struct JointOp {
   ops::OpCode code;
   std::string name;
@@ -37,8 +42,9 @@ struct JointOp {
   uint32_t accumulates = 0;   // bit i: out[i] is a parameter's gradient, added to across micro-batches
   uint32_t first_writer = 0;  // bit i: overwrite out[i] in the first micro-batch of a step instead
   bool deferred = false;      // of a micro-batch: an update of the step before
-  int32_t forward = -1;       // a number of the forward op that it is, or whose gradient it is a part of
-  int32_t amp_rule = -1;      // index into JointGraph::amp_rules: the one that chose its precision, if any
+  Part part = Part::kMicroBatch;
+  int32_t forward = -1;   // a number of the forward op that it is, or whose gradient it is a part of
+  int32_t amp_rule = -1;  // index into JointGraph::amp_rules: the one that chose its precision, if any
 };
 
 // When a phase's ops run.
@@ -134,7 +140,7 @@ std::string_view op_name(const Graph& graph, const Op& op);  // of its row, or a
 struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
-  // kRepack: derived weights. kMicroBatch: forward then backward, in execution order. kGradientNorm: the sum
+  // kRepack: derived weights. kMicroBatch: forward then backward, in execution order; part after part. kGradientNorm: the sum
   // of squares of all gradients into `norm`. kUpdate: one op per parameter that has a gradient, in graph
   // order. kStatistics: one op per statistic that the micro-batch sums up.
   std::vector<Phase> phases = standard_phases();
@@ -147,7 +153,10 @@ struct JointGraph {
   std::vector<NotKept> not_kept;
   std::vector<PlainUse> plain_uses;  // by op
   std::vector<Slices> slices;
-  int32_t norm = -1;  // of the gradients; scratch, float64
+  // > 1: so many micro-batches are an effective batch, which some of the values are of; the op's parts run apart.
+  int64_t effective_steps = 1;
+  int32_t norm = -1;                 // of the gradients; scratch, float64
+  std::vector<int32_t> averages_of;  // parameters that have an average, kAverage
   // >= 0: updates are fused into backward. Scratch, float64: what gradients are multiplied by; not finite
   // where loss, weight or a gradient were not, and no parameter was updated from then on.
   int32_t grad_scale = -1;
@@ -162,6 +171,7 @@ struct JointGraph {
   std::vector<AmpChoice> amp_choices;  // by op of `forward`; what holds wherever `amp` is not off
 
   bool has_optimizer() const { return norm >= 0; }
+  bool in_parts() const { return effective_steps > 1; }
   std::vector<JointOp>& ops(PhaseIndex phase = kMicroBatch) { return phases[phase].ops; }
   const std::vector<JointOp>& ops(PhaseIndex phase = kMicroBatch) const { return phases[phase].ops; }
   int32_t storage(int32_t value) const {  // follows aliases
@@ -172,7 +182,8 @@ struct JointGraph {
   // Values of this kind that belong to a parameter: states in the order of the optimizer's row.
   std::vector<int32_t> owned(int32_t parameter, Role role) const;
   const ParameterSlot* slot_of(int32_t parameter) const;  // nullptr: it is none, or a slice of one
-  bool updated(int32_t parameter) const;         // a step changes it, after its micro-batches or within them
+  bool updated(int32_t parameter) const;  // a step changes it, after its micro-batches or within them
+  bool averages() const { return !averages_of.empty(); }
   int32_t low_of(int32_t parameter) const;       // lower half of a value that is split; -1: it is not
   const Slices* slices_of(int32_t whole) const;  // nullptr: it is in one piece
 
@@ -202,6 +213,8 @@ struct OptimizerOptions {
   std::string name = "adamw";  // of a row of optimizers.def; "": none, gradients alone
   std::vector<GroupOptions> groups = {};
   std::vector<HyperSetting> hypers = {};
+  // > 0: of every parameter that is updated, an average that moves after each applied update by 1 - decay towards it.
+  double average_decay = 0;
 };
 // kInvalidArgument: no such group or hyper-parameter, a value out of range.
 void apply(const HyperSetting& setting, std::vector<ParameterGroup>& groups);

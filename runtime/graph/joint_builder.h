@@ -52,6 +52,8 @@ void add_forward(JointBuilder& builder);
 void add_backward(JointBuilder& builder);
 // Replaces pairs of backward ops that one op can compute.
 void fuse_backward(JointBuilder& builder);
+// Where the graph has values of the effective batch: the parts of the micro-batch, one after the other.
+void split_parts(JointBuilder& builder);
 // Weights of a large vocabulary in parts; runs after add_slots and add_optimizer.
 void slice_parameters(JointBuilder& builder, const PartRows& parts);
 // Derived weights: decoded ones, and packed ones for backends that have them.
@@ -67,6 +69,8 @@ void defer_updates(JointBuilder& builder, const std::set<std::string>& names);
 void add_slots(JointBuilder& builder);
 // States, scratch, norm and updates of the optimizers.
 void add_optimizer(JointBuilder& builder, const OptimizerOptions& options);
+// Averages of parameters, and the ops that move them at the end of a step.
+void add_averages(JointBuilder& builder, double decay);
 // Ops that move statistics, at the end of a step.
 void add_statistics(JointBuilder& builder);
 // Lists the residents of all values that persist; runs last, when these are known.

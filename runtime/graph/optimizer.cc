@@ -120,4 +120,28 @@ void add_optimizer(JointBuilder& builder, const OptimizerOptions& options) {
   }
 }
 
+void add_averages(JointBuilder& builder, double decay) {
+  require(decay >= 0 && decay < 1, Code::kInvalidArgument, "the decay of averages of parameters (ema) is ",
+          decay, "; it must be at least 0, which is for none, and below 1");
+  if (decay == 0) return;
+  JointGraph& joint = builder.joint;
+  std::unordered_map<ValueId, int32_t> low;
+  for (size_t v = 0; v < joint.values.size(); ++v)
+    if (joint.values[v].role == Role::kLow) low[joint.values[v].source] = static_cast<int32_t>(v);
+  for (const ParameterSlot& slot : joint.parameters) {
+    if (slot.hyper < 0) continue;
+    const JointValue parameter = joint.values[slot.value];
+    JointOp op;
+    op.code = ops::OpCode::k_average;
+    op.name = cat("average ", parameter.name);
+    op.attrs = {{"decay", decay}};
+    op.in = {slot.value};
+    if (low.contains(slot.source)) op.in.push_back(low[slot.source]);
+    op.out = {builder.add_value(cat(parameter.name, "/ema"), joint.values[slot.gradient].desc, Role::kAverage,
+                                slot.source, parameter.region)};
+    joint.ops(kStatistics).push_back(std::move(op));
+    joint.averages_of.push_back(slot.value);
+  }
+}
+
 }  // namespace cairn::graph

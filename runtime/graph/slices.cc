@@ -122,6 +122,7 @@ class Slicer {
     part.in = std::move(in);
     part.out = std::move(out);
     part.backward = op.backward;
+    part.part = op.part;
     part.region = op.region;
     part.amp_rule = op.amp_rule;
     joint_.ops().push_back(std::move(part));

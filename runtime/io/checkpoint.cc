@@ -269,7 +269,10 @@ void Checkpoint::restore(step::Stepper& stepper) const {
   });
 }
 
-std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) const {
+std::vector<std::string> Checkpoint::load_parameters(engine::Session& session, bool averages) const {
+  const auto is_average = [](const TensorInfo& tensor) { return tensor.name.ends_with("/ema"); };
+  require(!averages || std::ranges::any_of(tensors(), is_average), Code::kNotFound, "the checkpoint '",
+          impl_->directory.string(), "' has no averages of its parameters: it was trained without ema");
   const graph::JointGraph& joint = *session.plan().joint;
   std::vector<std::string> missing;
   std::vector<std::pair<int32_t, const TensorInfo*>> found;
@@ -282,7 +285,8 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
     const std::string& name = resident.name;
     if (base() != nullptr && require_part(session, resident.value, *base(), impl_->directory.string()))
       continue;
-    const TensorInfo* tensor = impl_->find(name);
+    const TensorInfo* tensor = averages ? impl_->find(cat(name, "/ema")) : nullptr;
+    if (tensor == nullptr) tensor = impl_->find(name);
     if (tensor == nullptr) {
       missing.push_back(name);
       continue;

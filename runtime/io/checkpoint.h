@@ -63,7 +63,8 @@ class Checkpoint {
   void restore(step::Stepper& stepper) const;
   // Parameters alone, by name, into any session (generation, fine-tuning); returns names not found in the
   // checkpoint. Those that it does not hold (base()) are compared: kInvalidArgument.
-  std::vector<std::string> load_parameters(engine::Session& session) const;
+  // averages: in place of parameters that have one, these; kNotFound: the checkpoint has none.
+  std::vector<std::string> load_parameters(engine::Session& session, bool averages = false) const;
   void read(const TensorInfo& tensor, void* to) const;  // kCorruptFile if the digest differs
 
  private:

@@ -87,6 +87,9 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   Manifest manifest;
   manifest.graph = encode_graph(*joint.forward);
   manifest.state = stepper.state();
+  require(manifest.state.gathered == 0, Code::kWrongState,
+          "a graph with values of the effective batch is saved between steps, and ", manifest.state.gathered,
+          " micro-batches of this one are gathered: finish the step, or discard it");
   manifest.metadata = extras.metadata;
   if (extras.without_frozen) manifest.base = session.base_digest();
   if (manifest.base && manifest.base->parts.empty()) manifest.base.reset();

@@ -25,7 +25,9 @@ constexpr Named kKnown[] = {
     {"packed", color::kSand},
     {"input", color::kYellow},
     {"output", color::kMint},
+    {"average", color::kGreen},
     {"scratch", color::kGreen},
+    {"effective", color::kGreen},
     {"activation", color::kBlue},
     {"backward", color::kSky},
 };

@@ -14,6 +14,9 @@ void check_options(const Options& o, const graph::JointGraph& joint) {
   check_values(o.schedule);
   check_setting("clip_norm", o.clip_norm);
   check(o.loss_scale);
+  require(!joint.in_parts() || o.micro_steps == joint.effective_steps, Code::kInvalidArgument,
+          "the graph has values of the effective batch of ", joint.effective_steps,
+          " micro-batches: micro_steps is ", o.micro_steps, "; it must be the same");
   if (joint.grad_scale < 0) return;
   require(o.micro_steps == 1, Code::kInvalidArgument,
           "the plan fuses the update into backward, so that nothing can be accumulated: micro_steps is ",
@@ -64,16 +67,29 @@ Report Stepper::micro(engine::Session& program) {
           "the session is on another store than the stepper's; plans that are made together share one");
   require(joint.forward->trains(), Code::kWrongState,
           "the program has no loss; a stepper runs those that train");
+  require(&program == session_.get() || (!joint.in_parts() && !session_->plan().joint->in_parts()),
+          Code::kUnsupported,
+          "a graph with values of the effective batch has all micro-batches of a step: they cannot run by "
+          "several "
+          "programs; make the stepper for this session and run it alone");
   const bool fused = joint.grad_scale >= 0;
   if (fused)
     write_hypers(*session_, state_.groups, schedule_at(state_.options.schedule, state_.step - state_.skipped),
                  state_.updates + 1, 1.0);
   if (state_.loss_scale) program.write(joint.loss_scale, &state_.loss_scale->scale, sizeof(double));
+  // Before anything changes, so that the caller can write the right ones and go on.
+  if (joint.in_parts() && state_.gathered == state_.options.micro_steps)
+    require(digest_of_inputs(program) == gathered_[state_.micro], Code::kInvalidArgument,
+            "the inputs of micro-batch ", state_.micro + 1, " of ", state_.options.micro_steps,
+            " are not those that it had in the first pass of this step: every micro-batch of a graph with "
+            "values of "
+            "the effective batch is written twice, in the same order");
   const uint32_t before = state_.micro;
   // From here on gradients change. After an error nothing of the effective batch is left, where the session
   // goes on.
   try {
-    return accumulate(program);
+    const bool gathers = joint.in_parts() && state_.gathered < state_.options.micro_steps;
+    return gathers ? gather(program) : accumulate(program);
   } catch (const Error& error) {
     const Code code = error.code();
     const bool goes_on = !session_->poisoned();
@@ -87,38 +103,81 @@ Report Stepper::micro(engine::Session& program) {
   }
 }
 
-Report Stepper::accumulate(engine::Session& program) {
-  const double start = now();
-  Report report;
-  const engine::RunReport run = program.run({state_.options.seed, state_.step, state_.micro});
+// Runs the program, or a part of it, and adds what it took.
+void Stepper::run(engine::Session& program, const engine::RunKey& key, Report& report) const {
+  const engine::RunReport run = program.run(key);
+  report.stall_seconds += run.stall_seconds;
+  for (size_t tier = 0; tier < report.out.size(); ++tier) {
+    report.out[tier] += run.out[tier];
+    report.in[tier] += run.in[tier];
+  }
+  report.fell_back = report.fell_back || run.fell_back;
+  report.submit_seconds += run.submit_seconds;
+}
+
+// Loss and weight of what ran last.
+void Stepper::add_loss(const engine::Session& program, Report& report) {
   const graph::JointGraph& ran = *program.plan().joint;  // it may have fallen back
   double loss = 0, weight = 1;
   program.read(ran.loss, &loss, sizeof loss);
   if (ran.weight >= 0) program.read(ran.weight, &weight, sizeof weight);
   state_.loss_sum += loss;
   state_.weight_sum += weight;
-  state_.micro += 1;
   report.loss = weight != 0 ? loss / weight : 0.0;
   report.weight = weight;
-  report.stall_seconds = run.stall_seconds;
-  report.out = run.out;
-  report.in = run.in;
-  report.fell_back = run.fell_back;
-  report.submit_seconds = run.submit_seconds;
+}
+
+// Of a step that goes on.
+Report Stepper::so_far(Report report, Outcome outcome) const {
+  report.outcome = outcome;
+  report.step = state_.step;
+  report.micro = outcome == Outcome::kGathered ? state_.gathered : state_.micro;
+  report.step_weight = state_.weight_sum;
+  report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
+  report.skipped_steps = state_.skipped;
   report.loss_scale = loss_scale();
-  if (state_.micro >= state_.options.micro_steps) report = finish(report);
-  report.seconds = now() - start;
-  if (report.outcome == Outcome::kAccumulated) {
-    report.step = state_.step;
-    report.micro = state_.micro;
-    report.step_weight = state_.weight_sum;
-    report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
-    report.skipped_steps = state_.skipped;
+  return report;
+}
+
+// The first pass over one more micro-batch; after the last one, the loss of the effective batch.
+Report Stepper::gather(engine::Session& program) {
+  const double start = now();
+  Report report;
+  engine::RunKey key{state_.options.seed, state_.step, state_.gathered, graph::Part::kGather};
+  gathered_.resize(state_.gathered);
+  gathered_.push_back(digest_of_inputs(program));
+  run(program, key, report);
+  state_.gathered += 1;
+  if (state_.gathered == state_.options.micro_steps) {
+    key.micro = 0;
+    key.part = graph::Part::kLoss;
+    run(program, key, report);
+    add_loss(program, report);
   }
+  report.seconds = now() - start;
+  return so_far(report, Outcome::kGathered);
+}
+
+Report Stepper::accumulate(engine::Session& program) {
+  const double start = now();
+  const bool in_parts = program.plan().joint->in_parts();
+  Report report;
+  engine::RunKey key{state_.options.seed, state_.step, state_.micro};
+  if (in_parts) key.part = graph::Part::kMicroBatch;
+  run(program, key, report);
+  if (!in_parts) add_loss(program, report);
+  state_.micro += 1;
+  report.loss_scale = loss_scale();
+  const bool ends = state_.micro >= state_.options.micro_steps;
+  report = ends ? finish(report) : so_far(report, Outcome::kAccumulated);
+  report.seconds = now() - start;
   return report;
 }
 
 Report Stepper::apply() {
+  require(!session_->plan().joint->in_parts(), Code::kWrongState, "the loss is of an effective batch of ",
+          session_->plan().joint->effective_steps,
+          " micro-batches, which has no remainder: run all of them, or discard the step");
   require(state_.micro > 0, Code::kWrongState,
           "nothing is accumulated (state EMPTY); apply needs state ACCUMULATED");
   const double start = now();
@@ -190,14 +249,14 @@ Report Stepper::close(Report report, double start) {
 }
 
 void Stepper::discard() {
-  state_.micro = 0;
+  state_.micro = state_.gathered = 0;
   state_.loss_sum = 0;
   state_.weight_sum = 0;
 }
 
 void Stepper::configure(const Options& options) {
-  require(state_.micro == 0, Code::kWrongState, "state is ACCUMULATED (", state_.micro,
-          " micro-batches); options change only in state EMPTY, between steps");
+  require(state_.micro == 0 && state_.gathered == 0, Code::kWrongState, "state is ACCUMULATED (",
+          state_.micro, " micro-batches); options change only in state EMPTY, between steps");
   check_options(options, *session_->plan().joint);
   check_schedule(options.schedule);
   std::vector<graph::ParameterGroup> groups = groups_with(options);
@@ -210,6 +269,9 @@ void Stepper::configure(const Options& options) {
 void Stepper::check(const State& state) const {
   const graph::JointGraph& joint = *session_->plan().joint;
   check_options(state.options, joint);
+  require(
+      state.gathered == 0 && (state.micro == 0 || !joint.in_parts()), Code::kInvalidArgument,
+      "the state is in the middle of an effective batch, and the loss of this graph is of the complete one");
   require(state.micro < state.options.micro_steps || state.micro == 0, Code::kInvalidArgument, "state has ",
           state.micro, " micro-batches of ", state.options.micro_steps);
   const bool scaled = state.loss_scale.has_value();
@@ -230,8 +292,8 @@ void Stepper::restore(const State& state) {
 }
 
 void Stepper::set(const graph::HyperSetting& setting) {
-  require(state_.micro == 0, Code::kWrongState, "state is ACCUMULATED (", state_.micro,
-          " micro-batches); hyper-parameters change only in state EMPTY, between steps");
+  require(state_.micro == 0 && state_.gathered == 0, Code::kWrongState, "state is ACCUMULATED (",
+          state_.micro, " micro-batches); hyper-parameters change only in state EMPTY, between steps");
   std::vector<graph::ParameterGroup> groups = state_.groups;
   graph::apply(setting, groups);
   check_groups(*session_->plan().joint, groups);

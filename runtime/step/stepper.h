@@ -8,13 +8,20 @@
 #include <vector>
 
 #include "runtime/exec/session.h"
+#include "runtime/step/inputs.h"
 #include "runtime/step/loss_scale.h"
 #include "runtime/step/schedule.h"
 
 namespace cairn::step {
 
 // What a micro-step did. Values are part of the ABI.
-enum class Outcome : uint32_t { kAccumulated = 0, kApplied = 1, kSkippedNonFinite = 2, kSkippedEmpty = 3 };
+enum class Outcome : uint32_t {
+  kAccumulated = 0,
+  kApplied = 1,
+  kSkippedNonFinite = 2,
+  kSkippedEmpty = 3,
+  kGathered = 4,  // the first pass over a micro-batch of a graph with values of the effective batch
+};
 
 struct Options {
   uint32_t micro_steps = 1;  // K
@@ -49,7 +56,8 @@ struct Report {
 struct State {
   uint64_t step = 0;
   uint32_t micro = 0;
-  uint64_t updates = 0;  // applied ones: the t of bias corrections
+  uint32_t gathered = 0;  // micro-batches of the first pass; no such step is saved in its midst
+  uint64_t updates = 0;   // applied ones: the t of bias corrections
   uint64_t skipped = 0;
   double loss_sum = 0, weight_sum = 0;
   std::optional<LossScale> loss_scale = {};  // of the effective batch; of plans in fp16 alone
@@ -62,7 +70,10 @@ class Stepper {
  public:
   Stepper(std::shared_ptr<engine::Session> session, Options options);
 
-  // Runs one micro-batch on the inputs written to the session. The K-th applies the update. kCancelled: the
+  // Runs one micro-batch on the inputs written to the session. The K-th applies the update. Of a graph with values of the
+  // effective batch every micro-batch comes twice, in the same order with the same inputs: the first K calls gather these values
+  // (kGathered), the K-th of them runs the loss; the next K are as ever. kInvalidArgument: other inputs in the second pass.
+  // kCancelled: the
   // effective batch is discarded (micro is 0 again), parameters are as before. kIo from a failing disk tier
   // with gradients of earlier micro-batches lost, and kOutOfMemory, where the session goes on: the same. kNonFinite, only where the plan fuses the update
   // into backward: a gradient was not finite, and parameters were partly updated.
@@ -71,7 +82,7 @@ class Stepper {
   // it is on another store.
   Report micro(engine::Session& program);
   // Ends the effective batch early (the remainder of an epoch): its own denominator. kWrongState with nothing
-  // accumulated.
+  // accumulated, or of a graph with values of the effective batch.
   Report apply();
   // Discards what was accumulated; parameters, moments and counters do not change.
   void discard();
@@ -95,11 +106,16 @@ class Stepper {
   void settle_loss_scale();
   double loss_scale() const { return state_.loss_scale ? state_.loss_scale->scale : 1.0; }
   Report accumulate(engine::Session& program);
+  Report gather(engine::Session& program);
+  void run(engine::Session& program, const engine::RunKey& key, Report& report) const;
+  void add_loss(const engine::Session& program, Report& report);
+  Report so_far(Report report, Outcome outcome) const;
   Report finish(Report report);
   Report close(Report report, double start);
   std::vector<graph::ParameterGroup> groups_with(const Options& options) const;
   std::shared_ptr<engine::Session> session_;
   State state_;
+  std::vector<InputDigest> gathered_;  // of the inputs of each micro-batch of the first pass
 };
 
 // Fills all parameters from their Init, drawn from (seed, parameter index): same numbers on every backend.

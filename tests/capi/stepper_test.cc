@@ -156,6 +156,55 @@ TEST(Stepper, AStepOfWhichNothingCountsIsSkipped) {
   }
 }
 
+// The loss is of both micro-batches, which come twice.
+TEST(Stepper, ValuesOfTheEffectiveBatchTakeTwoPasses) {
+  const Devices devices;
+  const auto model = [&] {
+    auto graph = cairn::Graph::create(devices.instance);
+    const cairn::Value w = graph.parameter("w", {kWidth, kWidth}, cairn::init_normal(0.2));
+    const cairn::Value y = graph.op("linear", {graph.input("x", {kBatch, kWidth}), w});
+    const cairn::Value all = graph.op("effective", {y}, {{"micro_steps", 2}});
+    graph.freeze(graph.op("mse", {all, graph.input("target", {2 * kBatch, kWidth})}));
+    return graph;
+  };
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.ema = 0.5;
+  Trainer trainer(devices, model(), options, 2);
+  EXPECT_EQ(trainer.plan.counter("two_passes"), 1);
+  trainer.session.write("target", std::vector<float>(2 * kBatch * kWidth, 0.25f));
+  std::vector<float> start(kWidth * kWidth), average(kWidth * kWidth), after(kWidth * kWidth);
+  trainer.session.read("w", start);
+  trainer.session.read("w/ema", average);
+  EXPECT_EQ(average, start);
+  const auto micro = [&](float number) {
+    trainer.session.write("x", std::vector<float>(kBatch * kWidth, number));
+    return trainer.stepper.micro();
+  };
+  Failure failure;
+  const Folder folder;
+  for (const float number : {0.5f, 0.75f})
+    EXPECT_EQ(micro(number).outcome, static_cast<uint32_t>(CAIRN_STEP_GATHERED));
+  expect_failure(
+      cairn_stepper_save(trainer.stepper.get(), (folder / "midst").c_str(), nullptr, 0, nullptr, 0, failure),
+      CAIRN_STATUS_WRONG_STATE, failure, {"between steps"});
+  trainer.session.write("x", std::vector<float>(kBatch * kWidth, 1.0f));
+  expect_failure(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"micro-batch 1 of 2", "first pass"});
+  EXPECT_EQ(micro(0.5f).outcome, static_cast<uint32_t>(CAIRN_STEP_ACCUMULATED));
+  const auto report = micro(0.75f);
+  EXPECT_EQ(report.outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+  EXPECT_GT(report.step_loss, 0);
+  trainer.session.read("w", after);
+  trainer.session.read("w/ema", average);
+  for (size_t i = 0; i < start.size(); ++i) ASSERT_NEAR(average[i], (start[i] + after[i]) / 2, 1e-7);
+  cairn_plan_options_t alone = CAIRN_PLAN_OPTIONS_INIT;
+  alone.no_optimizer = 1;
+  auto session = cairn::Session::create(cairn::Plan::create(model(), devices.device, alone), devices.device);
+  session.initialise(1);
+  expect_failure(cairn_session_run(session.get(), failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"a stepper runs it"});
+}
+
 TEST(Stepper, ReportStructIsCheckedBeforeAnythingRuns) {
   const Devices devices;
   Trainer trainer(devices, perceptron(devices.instance));

@@ -223,9 +223,13 @@ inline void add_residents(std::vector<Direct>& to) {
   for (const DType t : kKernelTypes)
     for (const int64_t c : {1, 7, 33, 300}) {
       const TensorDesc x{t, {3, 11, c}, 0}, mean{DType::kF32, {c}, 0}, sums{DType::kF64, {c + 1}, 0},
-          at{DType::kI32, {1}, 0}, each{DType::kI32, {3}, 0};
+          at{DType::kI32, {1}, 0}, each{DType::kI32, {3}, 0}, all{t, {12, 11, c}, 0};
       to.push_back({"running_mean", {x, mean}, {sums}, {}});
       to.push_back({"move_mean", {sums}, {mean}, with("momentum", 0.3)});
+      to.push_back({"effective", {x}, {all}, {{"micro_steps", int64_t{4}}}});
+      to.push_back({"effective_rows", {all}, {x}, {{"micro_steps", int64_t{4}}}});
+      to.push_back({"row_numbers", {x}, {each}, {}});
+      to.push_back({"average", {{t, {c}, 0}}, {mean}, with("decay", 0.9)});
       for (const DType of_cache : {t, DType::kF32}) {
         const TensorDesc rows{of_cache, {8, c}, 0}, samples{of_cache, {3, 8, c}, 0}, few{t, {3, 5, c}, 0};
         to.push_back({"append", {rows, {t, {2, c}, 0}, at}, {rows}, {}, {}, 8});
@@ -263,7 +267,10 @@ inline std::vector<Direct> direct_cases() {
         logits.dims[logits.rank++] = classes;
         const TensorDesc x{type, logits, 0}, targets{DType::kI32, rows, 0}, weights{DType::kF32, rows, 0};
         list.push_back({"accuracy", {x, targets}, {one, one}, {}});
-        list.push_back({"accuracy", {x, targets, weights}, {one, one}, with("ignore_index", int64_t{-1})});
+        list.push_back({"accuracy",
+                        {x, targets, weights},
+                        {one, one},
+                        {{"ignore_index", int64_t{-1}}, {"top", int64_t{3}}}});
       }
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   add_comparisons(list);

@@ -219,6 +219,7 @@ inline void add_losses(std::vector<Case>& to) {
 
 inline void add_layout(std::vector<Case>& to) {
   to.push_back({"reshape", {T({2, 6})}, with("shape", List{3, 4})});
+  to.push_back({"effective", {T({2, 6})}, with("micro_steps", int64_t{1})});
   to.push_back({"reshape", {T({2, 3, 2})}, with("shape", List{-1, 2})});
   to.push_back({"transpose", {T({2, 3})}, with("perm", List{1, 0})});
   to.push_back({"transpose", {T({2, 3, 4})}, with("perm", List{2, 0, 1})});

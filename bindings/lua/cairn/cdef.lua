@@ -334,6 +334,7 @@ typedef struct cairn_plan_options {
  const cairn_parameter_format_t* formats;
  uint32_t format_count;
  uint32_t reserved2;
+ double ema;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
@@ -550,7 +551,13 @@ typedef struct cairn_setting_info {
  cairn_status_t cairn_schedule_rates(const cairn_stepper_options_t* options, uint64_t first,
  size_t count, double* out_rates, double* out_momenta,
  cairn_error_t* error);
-enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2, CAIRN_STEP_SKIPPED_EMPTY = 3 };
+enum {
+ CAIRN_STEP_ACCUMULATED = 0,
+ CAIRN_STEP_APPLIED = 1,
+ CAIRN_STEP_SKIPPED_NONFINITE = 2,
+ CAIRN_STEP_SKIPPED_EMPTY = 3,
+ CAIRN_STEP_GATHERED = 4
+};
 typedef struct cairn_step_report {
  size_t struct_size;
  uint64_t step;
@@ -627,6 +634,9 @@ typedef struct cairn_checkpoint cairn_checkpoint_t;
  const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
  cairn_status_t cairn_session_load(cairn_session_t* session,
  const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
+ cairn_status_t cairn_session_load_ema(cairn_session_t* session,
+ const cairn_checkpoint_t* checkpoint,
+ cairn_error_t* error);
 typedef struct cairn_name {
  const char* ours;
  const char* theirs;

@@ -38,6 +38,7 @@ local OPTIONS = {
   policy = core.word("policy", graphs.POLICIES), regions = regions.set, tiers = set_tiers,
   costs = set_costs,
   force_costs = "force_costs", micro_steps = "micro_steps", fuse_update = "fuse_update",
+  ema = "ema",
   optimizer = "optimizer", hypers = hypers.set, groups = hypers.set_groups,
   parameters = core.word("parameters", { f32 = 0, bf16 = 1, split = 10 }), formats = formats.set,
 }
@@ -54,7 +55,8 @@ local OPTIONS = {
 -- as its bfloat16, which ops read, and the 16 bits below),
 -- formats (of parameters by name, { { pattern = "h.*.weight", format = "int8" } }, of which the last that matches
 -- counts; cairn.formats() lists them, and those that do not train are for frozen parameters),
--- fuse_update (parameters are updated inside backward), optimizer (a name of cairn.optimizers()), hypers
+-- fuse_update (parameters are updated inside backward), ema (decay of an average of every parameter, which is
+-- "PARAMETER/ema" in session:read and in checkpoints), optimizer (a name of cairn.optimizers()), hypers
 -- ({ momentum = 0.9 }), groups ({ { pattern = "*.bias", optimizer =, weight_decay = 0 } }:
 -- parameters by name, * for any text).
 -- Returns the plan, or nil, err (OVER_BUDGET: err.fault.smallest_budget_bytes).

@@ -67,7 +67,7 @@ local function schedule_rates(options, first, count)
   return rates, momenta
 end
 
-local _, OUTCOMES = core.enum("CAIRN_STEP_", "accumulated applied skipped_nonfinite skipped_empty")
+local _, OUTCOMES = core.enum("CAIRN_STEP_", "accumulated applied skipped_nonfinite skipped_empty gathered")
 local REALS = { "step", "skipped_steps", "loss", "weight", "step_loss", "step_weight", "gradient_norm", "rate",
                 "loss_scale", "seconds", "stall_seconds", "optimizer_seconds", "submit_seconds",
                 "micro" }
@@ -89,7 +89,9 @@ local function reported(self, call)
 end
 
 -- One micro-batch on the inputs written to the session. Returns a report (all fields of cairn_step_report, outcome as
--- "accumulated", "applied", "skipped_nonfinite" or "skipped_empty", fell_back as a boolean, what was copied as
+-- "accumulated", "applied", "skipped_nonfinite", "skipped_empty" or "gathered" (the counter two_passes of plans is 1:
+-- every micro-batch is written and run twice, the first time for values of the effective batch), fell_back as a
+-- boolean, what was copied as
 -- copies.host.out_bytes, in_bytes, out_seconds, in_seconds, and copies.disk), or nil, err.
 -- session: another one on the same store (cairn.sessions), whose inputs are taken instead.
 function Stepper:micro(session)
@@ -174,10 +176,11 @@ function Checkpoint:graph()
   return graphs.Graph.wrap(out[0])
 end
 
--- Parameters alone, by name, into any session.
-function sessions.Session:load(checkpoint)
+-- Parameters alone, by name, into any session. options {ema (the averages of those that have one, in their place)}.
+function sessions.Session:load(checkpoint, options)
   core.expect(Checkpoint, checkpoint, "checkpoint")
-  return core.done(C.cairn_session_load(self:raw(), checkpoint:raw(), core.raw_error))
+  local call = options and options.ema and C.cairn_session_load_ema or C.cairn_session_load
+  return core.done(call(self:raw(), checkpoint:raw(), core.raw_error))
 end
 
 return { Stepper = Stepper, Checkpoint = Checkpoint, schedule_rates = schedule_rates }

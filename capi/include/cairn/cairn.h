@@ -592,10 +592,13 @@ typedef struct cairn_plan_options {
                                               be trained for a parameter that is, a row that is not full blocks */
   uint32_t format_count;
   uint32_t reserved2;        /* 0 */
+  double ema;                /* > 0 and < 1: of every trained parameter a float32 average is kept, which begins as the parameter
+                                and after every applied update moves by 1 - ema towards it. It is saved, read as
+                                "PARAMETER/ema", and loaded by cairn_session_load_ema. 0: none */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \
-   0, 0, NULL, 0, 0, NULL, 0, 0, NULL, 0, 0}
+   0, 0, NULL, 0, 0, NULL, 0, 0, NULL, 0, 0, 0.0}
 
 typedef struct cairn_plan cairn_plan_t;
 /* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where
@@ -949,18 +952,25 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_schedule_rates(const cairn_steppe
                                                               size_t count, double* out_rates, double* out_momenta,
                                                               cairn_error_t* error);
 
-enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2, CAIRN_STEP_SKIPPED_EMPTY = 3 };
+enum {
+  CAIRN_STEP_ACCUMULATED = 0,
+  CAIRN_STEP_APPLIED = 1,
+  CAIRN_STEP_SKIPPED_NONFINITE = 2,
+  CAIRN_STEP_SKIPPED_EMPTY = 3,
+  CAIRN_STEP_GATHERED = 4 /* the first of two passes over a micro-batch: cairn_stepper_micro() */
+};
 typedef struct cairn_step_report {
   size_t struct_size;
   uint64_t step;            /* effective batches completed (applied or skipped) after this call */
   uint64_t skipped_steps;
-  double loss, weight;            /* of this micro-batch: sum / weight, and weight */
+  double loss, weight;            /* of this micro-batch: sum / weight, and weight; with values of the effective batch, of
+                                     that, in the report of its last GATHERED, else 0 */
   double step_loss, step_weight;  /* of the effective batch so far; the loss is 0 where the weight is */
   double gradient_norm;           /* before clipping; with APPLIED and SKIPPED_NONFINITE */
   double rate, loss_scale;        /* used by this micro-batch; loss_scale is 1 but with CAIRN_AMP_FP16 */
   double seconds, stall_seconds, optimizer_seconds;
   uint32_t outcome;         /* CAIRN_STEP_* */
-  uint32_t micro;           /* micro-batches accumulated after this call */
+  uint32_t micro;           /* micro-batches accumulated after this call; GATHERED: gathered */
   uint64_t copied_out_bytes[3], copied_in_bytes[3];     /* of this micro-batch, by tier: from the device, and back */
   double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took. On a GPU one run of 32 is timed, as
                                                             timing costs time; the others report its seconds and stalls */
@@ -979,7 +989,11 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_create(cairn_session_t* s
                                                               cairn_stepper_t** out_stepper, cairn_error_t* error);
 CAIRN_API void cairn_stepper_retain(cairn_stepper_t* stepper);
 CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
-/* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. A batch
+/* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. Of a graph with
+ * values of the effective batch (op `effective`), whose plans have the counter two_passes, every micro-batch is written and run
+ * twice, in the same order: the first micro_steps calls give GATHERED and run forward parts, the last of them the loss, whose
+ * inputs of the effective batch must be there from the first call on; the next micro_steps are as ever, without a loss of their
+ * own. INVALID_ARGUMENT also means: other inputs in the second pass than in the first; nothing ran. A batch
  * whose loss or gradients are not finite is skipped: parameters, moments and schedule do not change. So is one whose weights
  * add up to 0, as none of its targets counts (SKIPPED_EMPTY). out_report may be NULL.
  * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), WRONG_STATE (parameters or inputs have no
@@ -1086,6 +1100,11 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_restore(cairn_stepper_t* 
  * there), CORRUPT_FILE, INVALID_ARGUMENT (a frozen parameter of the session is not the base's). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_load(cairn_session_t* session,
                                                             const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
+/* The same with the averages of the parameters that have one (ema of cairn_plan_options_t) in their place. errors: NOT_FOUND (the
+ * checkpoint has no averages, or not all parameters), as cairn_session_load. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_load_ema(cairn_session_t* session,
+                                                                const cairn_checkpoint_t* checkpoint,
+                                                                cairn_error_t* error);
 
 /* Another name for a parameter in a safetensors file; transposed 1: stored as [in, out]. Frozen layout. stacked 1: `theirs` is
  * one element of the first dimension of `ours`, as one expert's matrix; there is a row for each of them, in their order. */

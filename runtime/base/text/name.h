@@ -14,7 +14,7 @@ inline constexpr uint64_t kMaxNameBytes = 4096;
 inline constexpr uint64_t kMaxMadeNameBytes = 4 * kMaxNameBytes;
 
 // What is added to a parameter's name to name what belongs to it.
-inline constexpr std::string_view kStateSuffixes[] = {"/m", "/v", "/momentum", "/gradient"};
+inline constexpr std::string_view kStateSuffixes[] = {"/m", "/v", "/momentum", "/gradient", "/ema"};
 
 // kInvalidArgument: `name` is empty, longer than kMaxNameBytes, no UTF-8, holds a control character (below
 // U+0020), or is a word of the safetensors format ("__metadata__"). `what` is it the name of: "parameter".

@@ -20,13 +20,24 @@ int64_t aligned(const Lowered& plan, int32_t value) {
   return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
 }
 
+// The end of a step reads parameters that have averages: kernels have to reach these.
+bool may_leave_for(const Lowered& plan, size_t value, Tier tier) {
+  const graph::JointGraph& joint = *plan.joint;
+  return !joint.averages() || plan.reaches(tier) ||
+         (joint.values[value].role != Role::kLow &&
+          !std::ranges::binary_search(joint.averages_of, static_cast<int32_t>(value)));
+}
+
 // All slices of a weight live in one tier, where they make up the weight. False: no tier has room for one of the
 // weights.
 bool give_slices_homes(Lowered& plan, std::vector<int64_t>& room) {
   for (const graph::Slices& slices : plan.joint->slices) {
     if (plan.offloaded.contains(slices.whole)) continue;
     const int64_t bytes = aligned(plan, slices.whole);
-    const auto link = std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= bytes; });
+    const auto link = std::find_if(room.begin(), room.end(), [&](const int64_t& left) {
+      return left >= bytes &&
+             may_leave_for(plan, at(slices.whole), plan.link_tier[static_cast<size_t>(&left - room.data())]);
+    });
     if (link == room.end()) return false;
     *link -= bytes;
     const auto home = static_cast<int32_t>(link - room.begin());
@@ -82,8 +93,9 @@ std::vector<size_t> spread_by_role(const graph::JointGraph& joint, const std::ve
 
 // The problem with every value that may live in a tier. Nothing: there is none.
 std::optional<Lowered> find_residencies(Lowered plan) {
-  if (plan.link_tier.empty()) return {};
   const graph::JointGraph& joint = *plan.joint;
+  // A part of the micro-batch runs without the others, so no copy may be in one for another.
+  if (plan.link_tier.empty() || joint.in_parts()) return {};
   plan::Problem& problem = plan.problem;
   const std::vector<bool> used = used_by_ops(problem);
   std::vector<int64_t> room;
@@ -102,8 +114,10 @@ std::optional<Lowered> find_residencies(Lowered plan) {
   if (room.size() > 1) leaving = spread_by_role(joint, leaving);
   for (const size_t v : leaving) {
     plan::Value& value = problem.values[at(plan.problem_value[v])];
-    const auto link =
-        std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= value.bytes; });
+    const auto link = std::find_if(room.begin(), room.end(), [&](const int64_t& left) {
+      return left >= value.bytes &&
+             may_leave_for(plan, v, plan.link_tier[static_cast<size_t>(&left - room.data())]);
+    });
     if (link == room.end()) continue;
     *link -= value.bytes;
     value.home = static_cast<int32_t>(link - room.begin());

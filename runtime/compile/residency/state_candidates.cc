@@ -64,7 +64,8 @@ std::vector<StateCandidate> state_candidates(const graph::JointGraph& joint, con
                     {states.begin(), states.end()},
                     state_bytes(joint, update),
                     costs.seconds(query_of(joint, update)).seconds});
-    if (!read[at(weight)] && !derived_weights_of(joint, weight).empty())
+    // What averages are of remains on the device.
+    if (!joint.averages() && !read[at(weight)] && !derived_weights_of(joint, weight).empty())
       list.push_back({StateCandidate::What::kMaster, {weight}, stored_bytes(joint, weight), 0, states[0]});
   }
   return list;

@@ -172,6 +172,7 @@ double host_memory_rate(const device::Device& device, const PlanOptions& options
 
 std::optional<Lowered> with_host_updates(Lowered from, const device::Device& device,
                                          const PlanOptions& options, double share, bool with_disk) {
+  if (from.joint->averages()) return {};                  // they move on the device, when a step ends
   Lowered plan = let_gradients_persist(std::move(from));  // the host reads them in its tier
   plan.host_updated = may_update_on_host(plan, device, share);
   plan.host_memory_bytes_per_second = host_memory_rate(device, options);

@@ -112,6 +112,8 @@ bool may_defer(const Lowered& plan, const PlanOptions& options) {
   const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
   return options.forced.defer_updates != ForcedChoices::When::kNever && options.micro_steps <= 1 &&
          !updates.empty() && plan.joint->grad_scale < 0 && plan.joint->slices.empty() &&
+         !plan.joint->averages() &&  // which move when a step ends
+
          !plan.problem.links.empty() && !plan.reaches(plan.link_tier[0]) &&
          (plan.layout == nullptr || plan.layout->plans == 1) &&
          std::none_of(updates.begin(), updates.end(),

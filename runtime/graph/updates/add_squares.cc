@@ -22,6 +22,7 @@ void add_squares(JointBuilder& builder) {
       op.accumulates = op.first_writer = 0;
       op.backward = true;
       op.region = joint.ops()[last.at(gradient)].region;
+      op.part = joint.ops()[last.at(gradient)].part;
       behind[last[gradient]].push_back(std::move(op));
     }
   }

@@ -1,4 +1,4 @@
-// Gradients of reshape, transpose, slice, concat, reductions and cast.
+// Gradients of effective, reshape, transpose, slice, concat, reductions and cast.
 #include "runtime/ops/gradients/tools.h"
 
 namespace cairn::ops {
@@ -20,6 +20,11 @@ void reduction(GradientEmitter& e, bool mean) {
 }
 
 }  // namespace
+
+void grad_effective(GradientEmitter& e) {
+  const Id dy = e.grad_out(0);
+  if (dy != kNone && e.wants(0)) e.give(0, emit_one(e, OpCode::k_effective_rows, {dy}, e.attrs()));
+}
 
 void grad_reshape(GradientEmitter& e) {
   const Id dy = e.grad_out(0);

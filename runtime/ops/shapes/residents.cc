@@ -1,4 +1,5 @@
 // Ops on values that outlive a run.
+#include "runtime/base/checked.h"
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
@@ -19,6 +20,42 @@ void shape_move_mean(const ShapeQuery& q) {
   o.check(o.dtype(0) == DType::kF64, 0, "it must be f64");
   o.rank(0, 1);
   o.put(desc(DType::kF32, {o.shape(0)[0] - 1}));
+}
+
+void shape_effective(const ShapeQuery& q) {
+  const Operands o(q);
+  o.rank_at_least(0, 1);
+  const int64_t steps = o.attrs().integer("micro_steps");
+  o.check_attr(steps >= 1 && steps <= INT32_MAX, "micro_steps", steps, "it must be from 1 to 2147483647");
+  TensorDesc all = o[0];
+  all.shape[0] = checked_mul(all.shape[0], steps);
+  o.put(all);
+}
+
+void shape_effective_rows(const ShapeQuery& q) {
+  const Operands o(q);
+  o.rank_at_least(0, 1);
+  const int64_t steps = o.attrs().integer("micro_steps");
+  o.check_attr(steps >= 1 && o.shape(0)[0] % steps == 0, "micro_steps", steps, "it must divide the rows");
+  TensorDesc rows = o[0];
+  rows.shape[0] /= steps;
+  o.put(rows);
+}
+
+void shape_row_numbers(const ShapeQuery& q) {
+  const Operands o(q);
+  o.rank_at_least(0, 1);
+  o.put(desc(DType::kI32, {o.shape(0)[0]}));
+}
+
+void shape_average(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  if (o.has(1))
+    o.check(o.dtype(1) == DType::kSplit && o.shape(1) == o.shape(0), 1, "it must be p's lower half");
+  const double decay = o.attrs().real("decay");
+  o.check_attr(decay > 0 && decay < 1, "decay", decay, "it must be between 0 and 1");
+  o.put(desc(wide(o.dtype(0)), o.shape(0)));
 }
 
 void shape_append(const ShapeQuery& q) {

@@ -18,6 +18,16 @@ local base = {}
 base.OPTION = { args.text, "of a run whose checkpoints do not hold the frozen parameters: the model that it was " ..
   "trained on, where it is not in its place any more", "DIR|FILE" }
 
+base.EMA = { args.FLAG, "take the averages of the parameters, of a run that was trained with ema=" }
+
+-- Ends a command that has no checkpoint to take averages from.
+function base.no_ema(options, path)
+  if options.ema then
+    fail.usage(("--ema: %s is no run or checkpoint, which averages of parameters are in; leave it out"):format(
+      unicode.shown(path)))
+  end
+end
+
 -- Whether a run's checkpoints leave frozen parameters out: a run with adapters does, unless it is told otherwise, and
 -- only where there is a base to bring them from.
 function base.is_left_out(run)
@@ -89,11 +99,12 @@ local function names_of(opened)
   return bundle.names(opened, fail.check(opened.directory, opened.checkpoint:graph()))
 end
 
--- The parameters of a checkpoint into a session of `graph`. options.base: the model that it was trained on; brought():
--- called when the session has the base and not yet what was trained (optional).
+-- The parameters of a checkpoint into a session of `graph`. options.base: the model that it was trained on; options.ema
+-- asks for averages in place of parameters; brought(): called when the session has the base and not yet what was
+-- trained (optional).
 function base.load(opened, session, graph, options, brought)
   fail.check(opened.directory, with_base(opened, session, graph, names_of(opened), options.base, function()
-    return session:load(opened.checkpoint)
+    return session:load(opened.checkpoint, { ema = options.ema })
   end, brought))
 end
 

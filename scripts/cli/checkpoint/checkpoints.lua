@@ -5,6 +5,7 @@ local adapters = require "cli.recipe.adapters"
 local base = require "cli.checkpoint.base"
 local cairn = require "cairn"
 local bundle = require "cli.checkpoint.bundle"
+local effective = require "cli.train.effective"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 local parameters = require "cli.recipe.parameters"
@@ -117,7 +118,7 @@ function checkpoints.save(run, out)
   settings.write(spec.settings or {}, metadata)
   for name, value in pairs(run.o) do
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
-    if name ~= "one_micro_batch" then  -- which follows from --accumulate
+    if not effective.TOLD[name] then
       metadata["option." .. name] = recipes.value_text(value)
     end
   end

@@ -19,6 +19,7 @@ model.OPTIONS = {
   recipe = { args.text, "a recipe to take the generation graph and names from, instead of the checkpoint's", "FILE" },
   ["recipe-changed"] = { args.FLAG, "take a --recipe whose text is not the one the model was trained with" },
   base = base.OPTION,
+  ema = base.EMA,
 }
 
 local function parts_of(opened, trained, root, options, generates)

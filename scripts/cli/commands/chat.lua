@@ -31,7 +31,7 @@ local KNOWN = args.known("device threads budget tiers link amp seed json quiet",
   json = { args.FLAG, "a JSON object on stdout for each turn: text, tokens, prompt_tokens, read_tokens (of the " ..
     "prompt; the others were in the caches), finish_reason, seconds" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
-  base = models.OPTIONS.base,
+  base = models.OPTIONS.base, ema = models.OPTIONS.ema,
 })
 
 local function template_of(settings)

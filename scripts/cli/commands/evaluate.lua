@@ -22,7 +22,7 @@ local KNOWN = args.known("device threads budget amp format policy tiers link rat
   best = { args.FLAG, "the best checkpoint of a run, by its evaluations, and not the newest" },
   recipe = { args.text, "the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = models.OPTIONS["recipe-changed"],
-  base = models.OPTIONS.base, adapter = attach.OPTION,
+  base = models.OPTIONS.base, ema = models.OPTIONS.ema, adapter = attach.OPTION,
 })
 
 -- What the words name: for evaluating.open.

@@ -29,7 +29,7 @@ local KNOWN = args.known("device threads budget tiers link amp seed json quiet",
   json = { args.FLAG, "one JSON object on stdout: text (what is no UTF-8 in it becomes U+FFFD), tokens (exact), " ..
     "seconds, bytes; of several prompts also texts" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
-  base = models.OPTIONS.base, adapter = attach.OPTION,
+  base = models.OPTIONS.base, ema = models.OPTIONS.ema, adapter = attach.OPTION,
 })
 
 local INCOMPLETE = "\239\191\189"  -- U+FFFD, which stands for a character of which a token has a part

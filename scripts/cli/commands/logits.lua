@@ -39,7 +39,7 @@ local KNOWN = args.known("device threads budget tiers amp json quiet", {
   positions = { args.choice("last", "all"), "of which tokens the logits are: the last (default), or all" },
   json = { args.FLAG, "one JSON object on stdout: logits, an array, or with --positions all one for each token" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
-  base = models.OPTIONS.base, adapter = attach.OPTION,
+  base = models.OPTIONS.base, ema = models.OPTIONS.ema, adapter = attach.OPTION,
 })
 
 local function check_tokens(tokens, vocabulary, what)

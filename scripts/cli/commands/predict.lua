@@ -22,7 +22,7 @@ local KNOWN = args.known("device threads budget policy tiers link rates json qui
   json = { args.FLAG, "JSON lines, the one form there is: the flag changes nothing" },
   recipe = { args.text, "a recipe to take the predictor from, instead of the checkpoint's", "FILE" },
   ["recipe-changed"] = models.OPTIONS["recipe-changed"],
-  base = models.OPTIONS.base,
+  base = models.OPTIONS.base, ema = models.OPTIONS.ema,
 })
 
 local Predictor = {}

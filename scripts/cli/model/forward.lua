@@ -1,5 +1,6 @@
 -- A model's directory running forward: its generation graph on a session that has the directory's weights.
 local attach = require "cli.adapter.attach"
+local base = require "cli.checkpoint.base"
 local cairn = require "cairn"
 local directory = require "cli.model.directory"
 local fail = require "cli.base.fail"
@@ -22,6 +23,7 @@ end
 -- part: the function of the recipe that builds the graph (default: generator).
 function forward.open(recipe, o, options, count, note, part)
   local graph = fail.check("graph", cairn.graph())
+  base.no_ema(options, recipe.directory.path)
   graph = fail.check("graph", graph:freeze(recipe.call(part or "generator", o, graph, count)))
   options.rates = options.rates or "model"  -- nobody asks how long this plan takes
   local wanted = runs.plan_options(options)

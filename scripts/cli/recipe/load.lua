@@ -82,6 +82,8 @@ add({ "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choi
   { "parameters", "f32", "weights are stored as; with --amp bf16 also bf16: half the bytes, rounded stochastically; "
     .. "split: f32 as its bf16 and the 16 bits below, without copies in bf16", choices = { "f32", "bf16", "split" } })
 add(unpack(hypers.rows))
+add({ "ema", 0, "decay of averages of the parameters, which move after every update by 1 - ema towards them, " ..
+  "such as 0.999; --ema of other commands takes them; 0: none", least = 0, below = 1 })
 add(unpack(adapters.options))
 add({ "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0,
   most = 1e38 })
@@ -361,7 +363,7 @@ function recipe.optimizer(self, o)
     end
     given.otherwise_rate = nil
   end
-  return { optimizer = o.optimizer, hypers = given, groups = groups, parameters = o.parameters }
+  return { optimizer = o.optimizer, hypers = given, groups = groups, parameters = o.parameters, ema = o.ema }
 end
 
 -- Where a schedule ends in a run of few steps that stands for a whole one.

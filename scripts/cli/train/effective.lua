@@ -13,10 +13,18 @@ local function sorted(list)
   return names
 end
 
--- Option values that say whether a step has one micro-batch alone (one_micro_batch), for a recipe that asks.
+-- What option values of a recipe may say of a step, which follows from --accumulate: whether it has one micro-batch
+-- alone, and how many it has, for the op `effective`.
+effective.TOLD = { one_micro_batch = true, micro_steps = true }
+
+-- Option values that say so, for a recipe that asks: it has a function or an option `effective`.
 function effective.told(recipe, o, micro_steps)
-  return recipe.effective and changed(o, { one_micro_batch = micro_steps == 1 }) or o
+  if not recipe.effective and o.effective == nil then return o end
+  return changed(o, { one_micro_batch = micro_steps == 1, micro_steps = micro_steps })
 end
+
+-- Those for a graph that does not train, whose micro-batches are by themselves.
+function effective.alone(o) return o.micro_steps and changed(o, { micro_steps = 1 }) or o end
 
 -- {inputs (a set of names), values(sums by name) -> arrays by input, without (options that ask for none, in words;
 -- optional)}; nil: these options ask for none.

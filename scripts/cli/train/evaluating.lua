@@ -136,6 +136,7 @@ function evaluating.open(from)
   if opened then
     base.load(opened, session, graph, options)
   else
+    base.no_ema(options, from.weights)
     worded("%-%-init: ", "", weights.import, self, from.weights)
   end
   return self

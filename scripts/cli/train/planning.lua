@@ -93,7 +93,7 @@ function planning.plan_options(options, micro_steps)
   local budget = options.budget or {}
   local of = options.optimizer or {}
   return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups, parameters = of.parameters,
-           formats = options.formats,
+           formats = options.formats, ema = of.ema,
            budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
            policy = options.policy, regions = options.region, tiers = options.tiers, costs = options.costs,
            force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }

@@ -106,7 +106,7 @@ function run.open(spec)
   if spec.o.remainder == "own" or spec.generates then self.data = dataset() end
   self.effective = effective.of(spec.recipe, spec.o)
   local forward = {}
-  self.evaluation = spec.evaluates and evaluation.of(spec.recipe, spec.o, about) or nil
+  self.evaluation = spec.evaluates and evaluation.of(spec.recipe, effective.alone(spec.o), about) or nil
   if self.evaluation then forward[1] = { name = "evaluation", kind = "evaluation", o = self.evaluation.o } end
   local made = spec.generates == true and sample_rows(self) or spec.generates and spec.generates(self) or {}
   for _, row in ipairs(made) do forward[#forward + 1] = row end
@@ -231,6 +231,7 @@ function Run:try_micro(index)
   -- What was updated before a gradient was found that is not finite is no state to keep.
   if not report and err.status == "NON_FINITE" then self.unsound = true end
   fail.check("step", report, err)
+  if report.outcome == "gathered" then return report, tokens, samples end
   if self.programs then
     program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + tokens
   end
@@ -248,10 +249,30 @@ end
 
 -- Throws away what was run of the effective batch that is under way: the next step begins with its first micro-batch.
 function Run:forget()
-  if fail.check("step", self.stepper:report()).micro > 0 then fail.check("step", self.stepper:discard()) end
+  if self.gathered or fail.check("step", self.stepper:report()).micro > 0 then
+    fail.check("step", self.stepper:discard())
+  end
+  self.gathered = nil
   if self.step_from then self.next_batch = self.step_from end
   self.micro_before, self.of_step = 0, nil
   self.sums:clear()
+end
+
+-- The first pass over the micro-batches of a step whose loss is of all of them together (plans with two passes).
+-- Returns the seconds that they waited for copies; nil, outcome, err where it ends early and nothing of it is left.
+function Run:gather(stop)
+  local stall = 0
+  self.gathered = true
+  for index = self.step_from, self.step_from + self.spec.accumulate - 1 do
+    local made, err
+    if not (stop and stop()) then made, err = self:try_micro(index) end
+    if not made then
+      self:forget()
+      return nil, err and err.status ~= "CANCELLED" and "memory" or err and "cancelled" or "stopped", err
+    end
+    stall = stall + made.stall_seconds
+  end
+  return stall
 end
 
 -- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
@@ -268,11 +289,21 @@ function Run:step(stop)
     self.of_step = effective.run(self.effective, self, self.step_from, stop)
     if not self.of_step then return { outcome = "stopped" } end
   end
+  local two_passes = self.summary.counters.two_passes == 1
+  if two_passes then
+    local waited, outcome, err = self:gather(stop)
+    if not waited then return { outcome = outcome, why = err and tostring(err) } end
+    stall = waited
+  end
+  local function stopped()
+    if two_passes then self:forget() end  -- it is saved between steps alone
+    return { outcome = "stopped", report = report }
+  end
   repeat
-    if report and stop and stop() then return { outcome = "stopped", report = report } end
+    if report and stop and stop() then return stopped() end
     local made, count, rows  -- count: nil, err where nothing was made
     made, count, rows, problem = self:try_micro(self.next_batch)
-    if made == false then return { outcome = "stopped", report = report } end
+    if made == false then return stopped() end
     if not made then
       self:forget()  -- as the library did
       return { outcome = count.status == "CANCELLED" and "cancelled" or "memory", why = tostring(count) }
@@ -287,11 +318,11 @@ function Run:step(stop)
     self.next_batch = self.next_batch + 1
     if problem and report.outcome == "accumulated" then error(problem, 0) end
     local epoch_ends = self.data.batches and self.next_batch % self.data.batches == 0
-    if report.outcome == "accumulated" and epoch_ends then
+    if report.outcome == "accumulated" and epoch_ends and not two_passes then
       report = fail.check("step", self.stepper:apply())
     end
   until report.outcome ~= "accumulated"
-  self.micro_before, self.step_from, self.of_step = 0, self.next_batch, nil
+  self.micro_before, self.step_from, self.of_step, self.gathered = 0, self.next_batch, nil, nil
   local loss = report.outcome ~= "skipped_empty" and report.step_loss or 0 / 0  -- without a weight there is no mean
   local means = self.sums:means(loss)
   self.sums:clear()

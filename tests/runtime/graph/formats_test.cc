@@ -133,6 +133,33 @@ TEST(FormatRules, WhatIsDequantisedIsDerivedLikeAPackedWeight) {
   }
 }
 
+// A convolution and a layer in time read no blocks: both, and their gradients, are handed decoded weights.
+TEST(FormatRules, SomeOpsReadWeightsDecodedAlone) {
+  for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
+    auto g = std::make_shared<Graph>();
+    ValueId x = g->op("linear", {g->input("x", f32({2, 5, 8})), g->parameter("first", f32({64, 8}), {})})[0];
+    x = g->op("conv", {x, g->parameter("conv", f32({256, 1, 64}), {.frozen = true})})[0];
+    x = g->op("lstm", {x, g->parameter("lstm", f32({256, 64}), {.frozen = true})})[0];
+    g->freeze(g->op("mse", {x, g->input("y", f32({2, 5, 64}))})[0], kNone, {});
+    JointOptions options;
+    options.amp = amp;
+    options.formats = {{"conv", "int8"}, {"lstm", "nf4"}};
+    const auto joint = derive(g, options);
+    EXPECT_EQ(joint->ops(kRepack).size(), 2u);
+    int readers = 0;
+    for (const char* name : {"conv", "lstm"}) {
+      const int32_t stored = joint->find(name),
+                    decoded = joint->find(cat(name, "/decoded.", amp == AmpMode::kOff ? "f32" : "bf16"));
+      ASSERT_GE(decoded, 0) << name;
+      for (const JointOp& op : joint->ops()) {
+        EXPECT_EQ(std::ranges::find(op.in, stored), op.in.end()) << op.name;
+        readers += std::ranges::find(op.in, decoded) != op.in.end() ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(readers, 4);
+  }
+}
+
 TEST(FormatRules, TrainedOnesMayBeNarrowByName) {
   const auto joint = derived({{"table", "bf16"}, {"head", "split"}}, AmpMode::kBf16);
   EXPECT_EQ(desc_of(*joint, "table").dtype, DType::kBF16);

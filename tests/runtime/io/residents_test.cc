@@ -105,5 +105,42 @@ TEST(ResidentsInFiles, AModelIsItsParametersAndStatistics) {
   EXPECT_EQ(std::count(tensors.begin(), tensors.end(), "mean"), 0);
 }
 
+TEST(ResidentsInFiles, AveragesOfParametersComeBackAndStandInForThem) {
+  const test::Scratch scratch;
+  engine::PlanOptions plan = test::Rig::two_tiers();
+  plan.optimizer.average_decay = 0.5;
+  const auto rig = [&] { return test::Rig(test::sample_graph(), 7, plan); };
+  const auto read = [](const test::Rig& of, const std::string& name) {
+    const int32_t value = of.session->plan().joint->find(name);
+    std::vector<float> numbers(static_cast<size_t>(of.session->saved(value).bytes() / 4));
+    of.session->read_saved(value, 0, numbers.data(), static_cast<int64_t>(numbers.size() * 4));
+    return numbers;
+  };
+  test::Rig whole = rig(), first = rig(), resumed = rig(), evaluated;
+  whole.train(0, 9);
+  first.train(0, 6);
+  save(*first.stepper, scratch / "saved", {});
+  const Checkpoint checkpoint(scratch / "saved");
+  resumed.train(0, 3);
+  checkpoint.restore(*resumed.stepper);
+  resumed.train(6, 9);
+  EXPECT_EQ(resumed.digest(), whole.digest());
+  size_t averages = 0;
+  EXPECT_TRUE(checkpoint.load_parameters(*evaluated.session, true).empty());
+  for (const auto& tensor : checkpoint.tensors()) {
+    if (!tensor.name.ends_with("/ema")) continue;
+    const std::string parameter = tensor.name.substr(0, tensor.name.size() - 4);
+    EXPECT_EQ(read(resumed, tensor.name), read(whole, tensor.name)) << tensor.name;
+    EXPECT_EQ(read(evaluated, parameter), read(first, tensor.name)) << tensor.name;
+    EXPECT_NE(read(evaluated, parameter), read(first, parameter)) << tensor.name;
+    ++averages;
+  }
+  EXPECT_GT(averages, 0U);
+  save(*evaluated.stepper, scratch / "without", {});
+  const auto refused =
+      test::failure([&] { Checkpoint(scratch / "without").load_parameters(*evaluated.session, true); });
+  EXPECT_EQ(refused.code, Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace cairn::io

@@ -180,6 +180,7 @@ std::vector<Variant> variants() {
       {"cross_entropy", {x, i32({3}), none(), f32({4})}, {}},
       {"mse", {x, x, f32({3})}, {}},
       {"reshape", {x}, {{"shape", List{2, 6}}}},
+      {"effective", {x}, {{"micro_steps", int64_t{3}}}},
       {"transpose", {x}, {{"perm", List{1, 0}}}},
       {"slice", {x}, {{"axis", int64_t{-1}}, {"begin", int64_t{1}}, {"end", int64_t{3}}}},
       {"concat", {x, none(), x}, {{"axis", int64_t{-2}}}},

@@ -124,6 +124,9 @@ const std::vector<Good>& good() {
       {"sum_of_chunks", {f64({3})}, {}, {f64({})}},
       {"running_mean", {bf({2, 3, 4}), f32({4})}, {}, {f64({5})}},
       {"move_mean", {f64({5})}, {}, {f32({4})}},
+      {"effective", {bf({2, 3, 4})}, {{"micro_steps", int64_t{5}}}, {bf({10, 3, 4})}},
+      {"effective_rows", {bf({10, 3, 4})}, {{"micro_steps", int64_t{5}}}, {bf({2, 3, 4})}},
+      {"row_numbers", {bf({10, 3})}, {}, {i32({10})}},
       {"append", {bf({8, 4}), f32({3, 4}), i32({1})}, {}, {bf({8, 4})}},
       {"append", {bf({2, 8, 4}), f32({2, 3, 4}), i32({2}), i32({2})}, {}, {bf({2, 8, 4})}},
       {"append", {f32({2, 3, 4}), f32({2, 8, 4}), i32({2})}, {{"ring", int64_t{1}}}, {f32({2, 3, 4})}},
@@ -390,7 +393,7 @@ TEST(Shapes, EveryRuleHasACase) {
       "grouped_linear_grad_input grouped_linear_grad_weight conv conv_transpose conv_grad_weight max_pool "
       "max_pool_grad average_pool average_pool_grad resize resize_grad pad patches patches_grad batchnorm "
       "batchnorm_grad normalize groupnorm groupnorm_grad l2_normalize l2_normalize_grad lstm lstm_grad gru "
-      "gru_grad pair_loss pair_loss_grad ");
+      "gru_grad pair_loss pair_loss_grad average ");
   for (std::string name; apart >> name;) covered.insert(find(name)->shape);
   for (const Good& g : good()) covered.insert(find(g.op)->shape);
   for (const OpRow& r : all()) EXPECT_TRUE(covered.contains(r.shape)) << r.name;

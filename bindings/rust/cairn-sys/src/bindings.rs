@@ -521,6 +521,7 @@ pub struct cairn_plan_options {
     pub formats: *const cairn_parameter_format_t,
     pub format_count: u32,
     pub reserved2: u32,
+    pub ema: f64,
 }
 pub type cairn_plan_options_t = cairn_plan_options;
 #[repr(C)]
@@ -867,6 +868,7 @@ pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_17 = 0;
 pub const CAIRN_STEP_APPLIED: _bindgen_ty_17 = 1;
 pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_17 = 2;
 pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_17 = 3;
+pub const CAIRN_STEP_GATHERED: _bindgen_ty_17 = 4;
 pub type _bindgen_ty_17 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -994,6 +996,9 @@ extern "C" {
 }
 extern "C" {
     pub fn cairn_session_load(session: *mut cairn_session_t, checkpoint: *const cairn_checkpoint_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_session_load_ema(session: *mut cairn_session_t, checkpoint: *const cairn_checkpoint_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

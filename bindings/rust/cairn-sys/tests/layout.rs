@@ -268,7 +268,7 @@ fn cairn_optimizer_info_t_lies_as_promised() {
 
 #[test]
 fn cairn_plan_options_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_plan_options_t>(), 168);
+    assert_eq!(size_of::<cairn_plan_options_t>(), 176);
     assert_eq!(place!(cairn_plan_options_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_plan_options_t, budget_bytes), (8, 8));
     assert_eq!(place!(cairn_plan_options_t, budget_share), (16, 8));
@@ -297,6 +297,7 @@ fn cairn_plan_options_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_options_t, formats), (152, 8));
     assert_eq!(place!(cairn_plan_options_t, format_count), (160, 4));
     assert_eq!(place!(cairn_plan_options_t, reserved2), (164, 4));
+    assert_eq!(place!(cairn_plan_options_t, ema), (168, 8));
 }
 
 #[test]

@@ -164,6 +164,8 @@ enumeration! {
         SkippedNonFinite = CAIRN_STEP_SKIPPED_NONFINITE,
         /// The weights add up to 0, so that nothing of it counts: parameters, moments and schedule did not change.
         SkippedEmpty = CAIRN_STEP_SKIPPED_EMPTY,
+        /// The first of two passes over a micro-batch, for values of the effective batch: it is to be written and run again.
+        Gathered = CAIRN_STEP_GATHERED,
     }
 }
 

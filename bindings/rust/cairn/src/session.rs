@@ -275,6 +275,12 @@ impl<'a> SessionMut<'a> {
     pub fn load(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         check(|error| unsafe { sys::cairn_session_load(self.raw(), checkpoint.raw.get(), error) })
     }
+
+    /// The same with the averages of the parameters that have one ([`PlanOptions::ema`](crate::PlanOptions::ema)) in their
+    /// place. Errors: `NotFound` (the checkpoint has no averages, or not all parameters), `CorruptFile`.
+    pub fn load_ema(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        check(|error| unsafe { sys::cairn_session_load_ema(self.raw(), checkpoint.raw.get(), error) })
+    }
 }
 
 fn usage(inner: &Inner, tier: Tier) -> Result<TierUsage> {

@@ -89,6 +89,8 @@ class PlanOptions {
   }
   PlanOptions& micro_steps(uint32_t count) { return set(raw_.micro_steps, count); }
   PlanOptions& fuse_update(bool yes = true) { return set(raw_.fuse_update, yes ? 1u : 0u); }
+  // The decay of an average of every trained parameter, "PARAMETER/ema"; 0: none.
+  PlanOptions& ema(double decay) { return set(raw_.ema, decay); }
   // Where offloading may go, first choice first: CAIRN_TIER_*, at most four.
   PlanOptions& tiers(Span<const uint32_t> tiers) {
     raw_.tier_count = static_cast<uint32_t>(tiers.size());

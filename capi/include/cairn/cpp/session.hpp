@@ -201,6 +201,11 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
     return detail::call({},
                         [&](auto* error) { return cairn_session_load(handle_, checkpoint.get(), error); });
   }
+  // The same with averages (PlanOptions::ema) in place of the parameters that have one. errors: NOT_FOUND (there is none), as load.
+  Outcome<void> load_ema(const Checkpoint& checkpoint) {
+    return detail::call(
+        {}, [&](auto* error) { return cairn_session_load_ema(handle_, checkpoint.get(), error); });
+  }
   // All parameters to and from a safetensors file; those without a row in `names` keep theirs.
   Outcome<void> save_safetensors(Text path, Span<const cairn_name_t> names = {}) {
     return detail::call({path}, [&](auto* error) {

@@ -164,7 +164,7 @@ class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cai
   }
 
   // One micro-batch on the inputs written; the last one of an effective batch updates the parameters. The report's outcome is
-  // CAIRN_STEP_ACCUMULATED, APPLIED, SKIPPED_NONFINITE or SKIPPED_EMPTY. blocks: until it is done. errors: CANCELLED,
+  // CAIRN_STEP_ACCUMULATED, APPLIED, SKIPPED_NONFINITE, SKIPPED_EMPTY or GATHERED. blocks: until it is done. errors: CANCELLED,
   // DEVICE_LOST, IO, OUT_OF_MEMORY, NON_FINITE (plans with fuse_update).
   Outcome<cairn_step_report_t> micro() {
     return reported([&](auto* out, auto* error) { return cairn_stepper_micro(handle_, out, error); });

@@ -147,6 +147,7 @@ pub struct PlanOptions<'a> {
     force_costs: bool,
     micro_steps: u32,
     fuse_update: bool,
+    ema: f64,
     parameters: Option<DType>,
     formats: Vec<(String, String)>,
     optimizer: Option<String>,
@@ -263,6 +264,13 @@ impl<'a> PlanOptions<'a> {
         self
     }
 
+    /// Keeps an average of every trained parameter, "PARAMETER/ema", which moves by 1 - `decay` towards it after each applied
+    /// update; checkpoints hold it, and [`Session::load_ema`](crate::Session::load_ema) takes it.
+    pub fn ema(mut self, decay: f64) -> Self {
+        self.ema = decay;
+        self
+    }
+
     /// The optimizer, `"adamw"` without a word; [`optimizers`](crate::optimizers) lists them.
     pub fn optimizer(mut self, name: &str) -> Self {
         self.optimizer = Some(name.to_string());
@@ -338,6 +346,7 @@ impl<'a> PlanOptions<'a> {
         raw.force_costs = self.force_costs.into();
         raw.micro_steps = self.micro_steps;
         raw.fuse_update = self.fuse_update.into();
+        raw.ema = self.ema;
         raw.parameters = self.parameters.unwrap_or(DType::F32).into();
         raw.optimizer = texts.add_some("the name of an optimizer", self.optimizer.as_deref())?;
         (raw.groups, raw.group_count) = (groups.as_ptr(), groups.len() as u32);
