@@ -266,11 +266,8 @@ inline std::vector<Direct> direct_cases() {
         Shape logits = rows;
         logits.dims[logits.rank++] = classes;
         const TensorDesc x{type, logits, 0}, targets{DType::kI32, rows, 0}, weights{DType::kF32, rows, 0};
-        list.push_back({"accuracy", {x, targets}, {one, one}, {}});
-        list.push_back({"accuracy",
-                        {x, targets, weights},
-                        {one, one},
-                        {{"ignore_index", int64_t{-1}}, {"top", int64_t{3}}}});
+        list.push_back({"accuracy", {x, targets}, {one, one}, with("top", int64_t{3})});
+        list.push_back({"accuracy", {x, targets, weights}, {one, one}, with("ignore_index", int64_t{-1})});
       }
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   add_comparisons(list);
