@@ -2,7 +2,8 @@
 # AArch64 from here: a compiler, an emulator, and libraries for arm64, which are unpacked beside the build and not installed.
 AARCH64_PACKAGES=(g++-aarch64-linux-gnu qemu-user)
 AARCH64_LIBRARIES=(libhwy-dev libhwy1 libsimdjson-dev libsimdjson14 libxxhash-dev libxxhash0 libluajit-5.1-dev libluajit-5.1-2
-  libutf8proc-dev libutf8proc2 libonig-dev libonig5
+  libutf8proc-dev libutf8proc2 libonig-dev libonig5 libspng-dev libspng0 libturbojpeg0-dev libturbojpeg0 libwebp-dev libwebp7
+  zlib1g-dev zlib1g
   libflatbuffers-dev libflatbuffers2 libgtest-dev librapidcheck-dev)
 
 # The packages for AArch64. Its libraries come with apt's own checks of what it loads, but through state of its own, so that this

@@ -78,7 +78,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${packages_folder}/triggers ${pac
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "cairn-cuda (= ${package_version})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library_package} (= ${package_version})")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libhwy-dev, libonig-dev, libsimdjson-dev, libutf8proc-dev, libxxhash-dev, pkgconf")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libhwy-dev, libonig-dev, libsimdjson-dev, libspng-dev, libturbojpeg0-dev, libutf8proc-dev, libwebp-dev, libxxhash-dev, pkgconf, zlib1g-dev")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "${library_package} (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "cairn-cuda")

@@ -3,10 +3,15 @@
 option(CAIRN_BUILD_COMMAND "build the command `cairn` (needs LuaJIT)" ON)
 option(CAIRN_BUILD_STATIC "build libcairn.a, too" ON)
 option(CAIRN_TOKENIZERS "tokenizers of byte pairs, and training them; those of bytes are always there" ON)
+option(CAIRN_PNG "read pictures of .png files" ON)
+option(CAIRN_JPEG "read pictures of .jpg files" ON)
+option(CAIRN_WEBP "read pictures of .webp files" ON)
+option(CAIRN_ZLIB "read data sets of pictures that are compressed, as MNIST's .gz files" ON)
 option(CAIRN_REPORTS "plans as HTML pages and SVG pictures" ON)
 option(CAIRN_DEVICE_PLUGINS "open libraries with devices at run time: libcairn_cuda.so" ON)
 
-foreach(option CAIRN_BUILD_COMMAND CAIRN_BUILD_STATIC CAIRN_TOKENIZERS CAIRN_REPORTS CAIRN_DEVICE_PLUGINS)
+foreach(option CAIRN_BUILD_COMMAND CAIRN_BUILD_STATIC CAIRN_TOKENIZERS CAIRN_REPORTS CAIRN_DEVICE_PLUGINS CAIRN_PNG CAIRN_JPEG
+               CAIRN_WEBP CAIRN_ZLIB)
   if(NOT ${option} AND (CAIRN_TESTS OR CAIRN_FUZZ))
     message(FATAL_ERROR "${option}=OFF: the tests need every part; add -DCAIRN_TESTS=OFF -DCAIRN_FUZZ=OFF")
   endif()
@@ -33,6 +38,10 @@ endfunction()
 cairn_part(CAIRN_TOKENIZERS runtime/data merge model pairs scripts subword train unigram vocabulary)
 cairn_part(CAIRN_REPORTS runtime/report curve data draw html lanes page svg table words)
 cairn_part(CAIRN_DEVICE_PLUGINS runtime/device plugin)
+cairn_part(CAIRN_PNG runtime/data/pictures/codecs png)
+cairn_part(CAIRN_JPEG runtime/data/pictures/codecs jpeg)
+cairn_part(CAIRN_WEBP runtime/data/pictures/codecs webp)
+cairn_part(CAIRN_ZLIB runtime/data/pictures/codecs gzip)
 
 # cairn_chosen(VARIABLE): of the sources that it lists, those that are wanted, and what stands in for the others.
 function(cairn_chosen variable)

@@ -69,6 +69,12 @@ static inline cairn_stepper_options_t cairn_go_stepper_options(void) {
 static inline cairn_step_report_t cairn_go_step_report(void) {
   return (cairn_step_report_t)CAIRN_STEP_REPORT_INIT;
 }
+static inline cairn_pictures_options_t cairn_go_pictures_options(void) {
+  return (cairn_pictures_options_t)CAIRN_PICTURES_OPTIONS_INIT;
+}
+static inline cairn_pictures_info_t cairn_go_pictures_info(void) {
+  return (cairn_pictures_info_t)CAIRN_PICTURES_INFO_INIT;
+}
 static inline cairn_dataset_info_t cairn_go_dataset_info(void) {
   return (cairn_dataset_info_t)CAIRN_DATASET_INFO_INIT;
 }
@@ -177,5 +183,20 @@ size_t cairn_go_keep_failure(const char* words);
 cairn_status_t cairn_go_custom_op(cairn_graph_t* graph, const char* name, uint32_t inputs, uint32_t outputs,
                                   uint32_t recomputable, uint32_t has_workspace, uint32_t has_backward,
                                   uintptr_t user, cairn_error_t* error);
+
+static inline cairn_status_t cairn_go_pictures_batch(cairn_pictures_t* pictures, uint64_t index,
+                                                     uint32_t rows, float* pixels, int32_t* labels,
+                                                     int32_t* others, float* shares, uint64_t* items,
+                                                     int32_t* masks, uint32_t* out_rows,
+                                                     cairn_error_t* error) {
+  cairn_pictures_batch_t to = CAIRN_PICTURES_BATCH_INIT;
+  to.pixels = pixels;
+  to.labels = labels;
+  to.others = others;
+  to.shares = shares;
+  to.items = items;
+  to.masks = masks;
+  return cairn_pictures_batch(pictures, index, rows, &to, out_rows, error);
+}
 
 #endif  // CAIRN_GO_SHIM_H_

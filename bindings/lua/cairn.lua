@@ -18,6 +18,7 @@ local graph = require "cairn.graph"
 local hypers = require "cairn.hypers"
 local instance = require "cairn.instance"
 local model = require "cairn.model"
+local pictures = require "cairn.pictures"
 local plan = require "cairn.plan"
 local schedules = require "cairn.schedules"
 local session = require "cairn.session"
@@ -37,6 +38,7 @@ local cairn = {
   tokenizer = data.Tokenizer.open, train_tokenizer = data.Tokenizer.train,
   template = template.Template.new,
   generator = generator.Generator.new, draw = generator.draw, model = model.Model.open,
+  pictures = pictures.Pictures.open,
   dataset = data.Dataset.open, random_dataset = data.Dataset.random,
   C = core.C,
 }

@@ -20,8 +20,12 @@ ALLOWED = {
     "libhwy.so.1": "SIMD of the CPU's kernels",
     "libonig.so.5": "regular expressions of tokenizers",
     "libsimdjson.so.14": "JSON",
+    "libspng.so.0": "pictures of .png files",
+    "libturbojpeg.so.0": "pictures of .jpg files",
     "libutf8proc.so.2": "Unicode's tables",
+    "libwebp.so.7": "pictures of .webp files",
     "libxxhash.so.0": "digests",
+    "libz.so.1": "MNIST's .gz files",
 }
 # Libraries of which a host is likely to have another version, and whose symbols then mix: nowhere in what is loaded.
 FORBIDDEN_LIBRARIES = re.compile(r"libprotobuf|libsentencepiece|libabsl|libflatbuffers|libgflags|libglog")

@@ -1,6 +1,6 @@
 # The C ABI: as seen through libcairn.so (tests/capi), its own parts (tests/capi/src), its goldens, and its examples.
 find_program(PYTHON3 python3 REQUIRED)
-cairn_test_folder(capi cairn cairn_flags)
+cairn_test_folder(capi cairn cairn_flags SUBFOLDERS pictures)
 cairn_test_folder(capi/models cairn cairn_flags)
 cairn_test_folder(capi/src cairn_capi)
 

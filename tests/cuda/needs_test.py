@@ -61,7 +61,8 @@ class Bundle(Case):
         # What libcairn takes from the system, as `./dev gpu --bundle` copies it.
         for program in [*self.programs, BIN.parent / "lib/libcairn.so.1"]:
             text = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-            for name in ("libhwy", "libonig", "libutf8proc", "libxxhash", "libsimdjson", "libluajit"):
+            for name in ("libhwy", "libonig", "libutf8proc", "libxxhash", "libsimdjson", "libluajit", "libspng", "libturbojpeg",
+                         "libwebp", "libz."):
                 for line in text.splitlines():
                     if line.strip().startswith(name):
                         shutil.copy(line.split()[2], self.bundle / "lib")

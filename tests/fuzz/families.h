@@ -42,4 +42,16 @@ std::vector<std::string> run_config_seeds();
 void instruction_row(std::span<const std::byte> input);
 std::vector<std::string> instruction_row_seeds();
 
+// Pictures: a file; one of MNIST's, of CIFAR's; a tar shard; lines of pairs.
+void picture(std::span<const std::byte> input);
+std::vector<std::string> picture_seeds();
+void mnist(std::span<const std::byte> input);
+std::vector<std::string> mnist_seeds();
+void cifar(std::span<const std::byte> input);
+std::vector<std::string> cifar_seeds();
+void tar(std::span<const std::byte> input);
+std::vector<std::string> tar_seeds();
+void picture_pairs(std::span<const std::byte> input);
+std::vector<std::string> picture_pairs_seeds();
+
 }  // namespace cairn::fuzz

@@ -3,8 +3,9 @@
 set(fuzz_dir ${CMAKE_CURRENT_LIST_DIR})
 add_library(cairn_fuzz_targets STATIC ${fuzz_dir}/targets.cc ${fuzz_dir}/plan_solve.cc ${fuzz_dir}/data_targets.cc
                                       ${fuzz_dir}/pretrained_target.cc ${fuzz_dir}/template_target.cc
-                                      ${fuzz_dir}/checkpoint_target.cc ${fuzz_dir}/lua_targets.cc)
-target_link_libraries(cairn_fuzz_targets PUBLIC cairn_plan_checked cairn_io cairn_template PkgConfig::luajit)
+                                      ${fuzz_dir}/checkpoint_target.cc ${fuzz_dir}/lua_targets.cc
+                                      ${fuzz_dir}/picture_targets.cc)
+target_link_libraries(cairn_fuzz_targets PUBLIC cairn_plan_checked cairn_io cairn_template cairn_pictures PkgConfig::luajit)
 target_compile_definitions(cairn_fuzz_targets PUBLIC CAIRN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 if(CAIRN_TESTS)
   add_executable(test_fuzz ${fuzz_dir}/replay_test.cc)

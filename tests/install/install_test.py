@@ -16,7 +16,7 @@ from outside import EXAMPLES, ROOT, check_trains, run
 BUILD, CMAKE, CC = sys.argv[1:4]
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(outside C)
-find_package(cairn 1.0 REQUIRED COMPONENTS static tokenizers reports device_plugins)
+find_package(cairn 1.0 REQUIRED COMPONENTS static tokenizers reports device_plugins png jpeg webp zlib)
 add_executable(shared train.c)
 target_link_libraries(shared PRIVATE cairn::cairn)
 add_executable(static train.c)
@@ -69,7 +69,7 @@ class Install(unittest.TestCase):
         flags = ["-l:libcairn.a" if flag == "-lcairn" else flag for flag in self.flags("--static", "--cflags", "--libs")]
         run(CC, self.folder / "train.c", *flags, "-o", static)
         check_trains(static, self.folder)
-        self.assertEqual(self.flags("--variable=parts"), ["tokenizers", "reports", "device_plugins"])
+        self.assertEqual(self.flags("--variable=parts"), ["tokenizers", "reports", "device_plugins", "png", "jpeg", "webp", "zlib"])
 
     def test_what_has_the_archive_inside_exports_none_of_it(self):
         plugin, source = self.folder / "libplugin.so", self.folder / "plugin.c"

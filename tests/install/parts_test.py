@@ -17,7 +17,7 @@ BUILD, CMAKE, CC = sys.argv[1:4]
 sys.path.insert(0, str(ROOT / "tests"))
 from support.campaign import LONG  # noqa: E402
 
-PARTS = ("tokenizers", "reports", "device_plugins")
+PARTS = ("tokenizers", "reports", "device_plugins", "png", "jpeg", "webp", "zlib")
 LEFT_OUT = [f"-DCAIRN_{part.upper()}=OFF" for part in PARTS]
 SMALLEST = ["-DCAIRN_TESTS=OFF", "-DCAIRN_BENCH=OFF", "-DCAIRN_BUILD_COMMAND=OFF", "-DCAIRN_BUILD_STATIC=OFF", *LEFT_OUT]
 PROJECT = """cmake_minimum_required(VERSION 3.25)
@@ -31,6 +31,22 @@ CALLS = r"""
 
 static void say(cairn_error_t* error, cairn_status_t status) {
   printf("%s %s\n", cairn_status_name(status), cairn_error_message(error));
+}
+
+static void say_picture(cairn_instance_t* instance, cairn_error_t* error, const char* data) {
+  cairn_pictures_options_t options = CAIRN_PICTURES_OPTIONS_INIT;
+  options.data = data;
+  options.width = options.height = 8;
+  cairn_pictures_t* pictures;
+  cairn_status_t status = cairn_pictures_open(instance, &options, &pictures, error);
+  if (status != 0) {
+    say(error, status);
+    return;
+  }
+  cairn_pictures_batch_t to = CAIRN_PICTURES_BATCH_INIT;
+  uint32_t rows;
+  say(error, cairn_pictures_batch(pictures, 0, 1, &to, &rows, error));
+  cairn_pictures_release(pictures);
 }
 
 int main(int argc, char** argv) {
@@ -62,6 +78,10 @@ int main(int argc, char** argv) {
   say(error, cairn_plan_render(plan, CAIRN_RENDER_SVG, NULL, &text, error));
   say(error, cairn_plan_render(plan, CAIRN_RENDER_REPORT, NULL, &text, error));
   if (cairn_plan_render(plan, CAIRN_RENDER_PLAN_JSON, NULL, &text, error) != 0) return 9;
+  say_picture(instance, error, "pairs:png.jsonl");
+  say_picture(instance, error, "pairs:jpeg.jsonl");
+  say_picture(instance, error, "pairs:webp.jsonl");
+  say_picture(instance, error, "mnist:.");
   return 0;
 }
 """
@@ -95,8 +115,14 @@ class Parts(unittest.TestCase):
         check_trains(trainer, self.folder, needs_library=True)
         (self.folder / "calls.c").write_text(CALLS)
         run(CC, self.folder / "calls.c", "-o", caller, *flags)
+        begins = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xFF\xD8\xFF", "webp": b"RIFF    WEBP"}
+        for kind, bytes_ in begins.items():
+            (self.folder / kind).write_bytes(bytes_)
+            (self.folder / f"{kind}.jsonl").write_text(f'{{"image": "{kind}"}}')
+        (self.folder / "train-images-idx3-ubyte.gz").write_bytes(b"packed")
         said = run(caller, ROOT / "tests/compat/1.0/tokenizer.model", ROOT / "README.md", cwd=self.folder).splitlines()
-        for line, option in zip(said, ["TOKENIZERS"] * 3 + ["DEVICE_PLUGINS"] + ["REPORTS"] * 3, strict=True):
+        for line, option in zip(said, ["TOKENIZERS"] * 3 + ["DEVICE_PLUGINS"] + ["REPORTS"] * 3 + ["PNG", "JPEG", "WEBP", "ZLIB"],
+                                strict=True):
             self.assertRegex(line, rf"^UNSUPPORTED .*CAIRN_{option}=OFF.*-DCAIRN_{option}=ON$")
         self.assertFalse((self.folder / "never.model").exists())
         return prefix

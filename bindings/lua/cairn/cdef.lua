@@ -755,6 +755,67 @@ typedef struct cairn_dataset_info_t {
  cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed,
  uint64_t index, uint32_t batch, int32_t* inputs,
  int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
+typedef struct cairn_pictures cairn_pictures_t;
+enum { CAIRN_PICTURES_ERROR = 0, CAIRN_PICTURES_SKIP = 1, CAIRN_PICTURES_REPLACE = 2 };
+enum { CAIRN_CROP_CENTRE = 0, CAIRN_CROP_RANDOM_RESIZED = 1, CAIRN_CROP_PADDED = 2 };
+typedef struct cairn_pictures_options {
+ size_t struct_size;
+ const char* data;
+ uint32_t test;
+ uint32_t width, height;
+ uint32_t channels;
+ double held_out;
+ uint64_t most;
+ uint64_t seed;
+ uint32_t classes;
+ uint32_t shuffle;
+ uint32_t workers;
+ uint32_t ahead;
+ uint32_t bad;
+ uint32_t crop;
+ uint32_t bicubic;
+ uint32_t padding;
+ double resize;
+ double scale[2];
+ double ratio[2];
+ double flip;
+ double brightness, contrast, saturation, hue;
+ uint32_t randaugment;
+ uint32_t magnitude;
+ double mixup, cutmix;
+ float mean[3];
+ float deviation[3];
+} cairn_pictures_options_t;
+ cairn_status_t cairn_pictures_open(cairn_instance_t* instance,
+ const cairn_pictures_options_t* options,
+ cairn_pictures_t** out_pictures, cairn_error_t* error);
+ void cairn_pictures_retain(cairn_pictures_t* pictures);
+ void cairn_pictures_release(cairn_pictures_t* pictures);
+typedef struct cairn_pictures_info_t {
+ size_t struct_size;
+ uint64_t count;
+ uint64_t bad;
+ uint32_t classes;
+ uint32_t texts;
+} cairn_pictures_info_t;
+ cairn_status_t cairn_pictures_info(cairn_pictures_t* pictures,
+ cairn_pictures_info_t* out_info, cairn_error_t* error);
+ cairn_status_t cairn_pictures_class(const cairn_pictures_t* pictures, uint32_t number,
+ cairn_text_t** out_name, cairn_error_t* error);
+typedef struct cairn_pictures_batch {
+ size_t struct_size;
+ float* pixels;
+ int32_t* labels;
+ int32_t* others;
+ float* shares;
+ uint64_t* items;
+ int32_t* masks;
+} cairn_pictures_batch_t;
+ cairn_status_t cairn_pictures_batch(cairn_pictures_t* pictures, uint64_t index,
+ uint32_t batch, const cairn_pictures_batch_t* to,
+ uint32_t* out_rows, cairn_error_t* error);
+ cairn_status_t cairn_pictures_text(const cairn_pictures_t* pictures, uint64_t item,
+ cairn_text_t** out_text, cairn_error_t* error);
 typedef struct cairn_template cairn_template_t;
  cairn_status_t cairn_template_create(const char* source, size_t size, const char* name,
  cairn_template_t** out_template, cairn_error_t* error);

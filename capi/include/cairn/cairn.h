@@ -1296,6 +1296,94 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_batch(const cairn_dataset
                                                              uint64_t index, uint32_t batch, int32_t* inputs,
                                                              int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
 
+/* ---- Pictures: decoded and augmented on threads, some micro-batches ahead */
+typedef struct cairn_pictures cairn_pictures_t;
+/* What becomes of a picture that cannot be read: an error; a black row with label -100; the next picture in its place. */
+enum { CAIRN_PICTURES_ERROR = 0, CAIRN_PICTURES_SKIP = 1, CAIRN_PICTURES_REPLACE = 2 };
+/* How a picture becomes `width` x `height`: the shorter side resized and the middle taken; a random part, resized, as torchvision's
+ * RandomResizedCrop; as the first, then a random part of it with `padding` black pixels on each side. */
+enum { CAIRN_CROP_CENTRE = 0, CAIRN_CROP_RANDOM_RESIZED = 1, CAIRN_CROP_PADDED = 2 };
+typedef struct cairn_pictures_options {
+  size_t struct_size;
+  const char* data;      /* "drawings": labelled shapes, made from the seed; "mnist:DIR" (IDX files, or .gz), "cifar10:DIR",
+                            "cifar100:DIR", "folder:DIR" (a folder of PNG, JPEG or WebP files for each class, or train/ and val/
+                            with such folders), "tar:FILE,..." (a sample's members share a stem: a picture, .cls, .txt, .json),
+                            "pairs:FILE" (lines of JSON: {"image": path, "text": ...}) */
+  uint32_t test;         /* 1: the part to evaluate with. NOT_FOUND: the data have none */
+  uint32_t width, height;
+  uint32_t channels;     /* 3 (0, too), or 1: grey */
+  double held_out;       /* a share of the data to train with, drawn by number, is the part to evaluate with */
+  uint64_t most;         /* pictures at most; 0: all. Of drawings: how many there are */
+  uint64_t seed;
+  uint32_t classes;      /* of drawings, 2 to 10; 0: 10 */
+  uint32_t shuffle;      /* 1: an order for each epoch, drawn from the seed; 0: all epochs are alike, also their draws */
+  uint32_t workers;      /* threads; 0: the caller's alone */
+  uint32_t ahead;        /* micro-batches that workers make ahead, at most 16 */
+  uint32_t bad;          /* CAIRN_PICTURES_*: of a file that is truncated, foreign or gone */
+  uint32_t crop;         /* CAIRN_CROP_* */
+  uint32_t bicubic;      /* 1: instead of bilinear; both with antialias */
+  uint32_t padding;
+  double resize;         /* CAIRN_CROP_CENTRE: the shorter side, of the output's, before the rest is cut off; 0: 1 */
+  double scale[2];       /* CAIRN_CROP_RANDOM_RESIZED: least and most share of the pixels; both 0: 0.08 and 1 */
+  double ratio[2];       /* and of width to height; both 0: 3/4 and 4/3 */
+  double flip;           /* probability of a mirror image */
+  double brightness, contrast, saturation, hue; /* torchvision's ColorJitter; 0: as it is */
+  uint32_t randaugment;  /* ops of RandAugment; 0: none */
+  uint32_t magnitude;    /* of them, 0 to 30 */
+  double mixup, cutmix;  /* of Beta(x, x), which mixes each row with the one before it; 0: none; both: either, by half */
+  float mean[3];         /* of numbers from 0 to 1; what is given out is (number - mean) / deviation */
+  float deviation[3];    /* all 0: 1 */
+} cairn_pictures_options_t;
+#define CAIRN_PICTURES_OPTIONS_INIT \
+  {sizeof(cairn_pictures_options_t), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0, 0}, {0, 0}, 0, 0, 0, 0, 0, \
+   0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}}
+/* Reads what there is, no picture yet. Its threads start with the first micro-batch. errors: NOT_FOUND (also: no part to
+ * evaluate with), CORRUPT_FILE (also: an empty class folder), UNSUPPORTED (a codec that is left out; a header that claims more
+ * than 16,384 pixels a side or 2^28 bytes), IO. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_open(cairn_instance_t* instance,
+                                                             const cairn_pictures_options_t* options,
+                                                             cairn_pictures_t** out_pictures, cairn_error_t* error);
+CAIRN_API void cairn_pictures_retain(cairn_pictures_t* pictures);
+CAIRN_API void cairn_pictures_release(cairn_pictures_t* pictures);
+
+typedef struct cairn_pictures_info_t {
+  size_t struct_size;
+  uint64_t count;    /* pictures of an epoch */
+  uint64_t bad;      /* different pictures that could not be read so far */
+  uint32_t classes;  /* 0: the data say none */
+  uint32_t texts;    /* 1: each picture has a text */
+} cairn_pictures_info_t;
+#define CAIRN_PICTURES_INFO_INIT {sizeof(cairn_pictures_info_t), 0, 0, 0, 0}
+/* What the pictures are. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_info(cairn_pictures_t* pictures,
+                                                             cairn_pictures_info_t* out_info, cairn_error_t* error);
+/* Name of a class by its number. errors: NOT_FOUND (past the last). threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_class(const cairn_pictures_t* pictures, uint32_t number,
+                                                              cairn_text_t** out_name, cairn_error_t* error);
+
+/* Where a micro-batch is written; NULL: not wanted. */
+typedef struct cairn_pictures_batch {
+  size_t struct_size;
+  float* pixels;    /* [batch, height, width, channels] */
+  int32_t* labels;  /* [batch]; -100: the row is black, and holds no picture of a known class */
+  int32_t* others;  /* [batch]: class of what is mixed in; labels' where nothing is */
+  float* shares;    /* [batch]: how much of the row is of class labels: 1 where nothing is mixed in */
+  uint64_t* items;  /* [batch]: numbers for cairn_pictures_text */
+  int32_t* masks;   /* [batch, height, width]: class + 1 of each pixel, 0: background; of drawings */
+} cairn_pictures_batch_t;
+#define CAIRN_PICTURES_BATCH_INIT {sizeof(cairn_pictures_batch_t), NULL, NULL, NULL, NULL, NULL, NULL}
+/* Micro-batch number index since the start of training. A pure function of the options and the index, whatever the number of
+ * workers: resuming costs nothing. The last micro-batch of an epoch may have fewer rows (out_rows). Workers then begin with
+ * those that follow. blocks: until the rows are made; what was asked for in order mostly is. errors: as cairn_pictures_open; also
+ * UNSUPPORTED (masks of data that have none). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_batch(cairn_pictures_t* pictures, uint64_t index,
+                                                              uint32_t batch, const cairn_pictures_batch_t* to,
+                                                              uint32_t* out_rows, cairn_error_t* error);
+/* The text of a picture; of a drawing its description, "a small red circle on blue". errors: NOT_FOUND (no such picture, or it has
+ * no text). threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_text(const cairn_pictures_t* pictures, uint64_t item,
+                                                             cairn_text_t** out_text, cairn_error_t* error);
+
 /* ---- Chat templates: conversations as the text that a model was trained on */
 typedef struct cairn_template cairn_template_t;
 /* Reads a template (UTF-8, size bytes): Jinja as Hugging Face's Transformers runs it, an immutable sandbox with trim_blocks and

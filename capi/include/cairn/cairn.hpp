@@ -32,6 +32,7 @@
 #include "cpp/handle.hpp"
 #include "cpp/instance.hpp"
 #include "cpp/model.hpp"
+#include "cpp/pictures.hpp"
 #include "cpp/plan.hpp"
 #include "cpp/plan_options.hpp"
 #include "cpp/session.hpp"

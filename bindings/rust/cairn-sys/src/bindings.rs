@@ -1174,6 +1174,98 @@ extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct cairn_pictures {
+    _unused: [u8; 0],
+}
+pub type cairn_pictures_t = cairn_pictures;
+pub const CAIRN_PICTURES_ERROR: _bindgen_ty_21 = 0;
+pub const CAIRN_PICTURES_SKIP: _bindgen_ty_21 = 1;
+pub const CAIRN_PICTURES_REPLACE: _bindgen_ty_21 = 2;
+pub type _bindgen_ty_21 = ::std::os::raw::c_uint;
+pub const CAIRN_CROP_CENTRE: _bindgen_ty_22 = 0;
+pub const CAIRN_CROP_RANDOM_RESIZED: _bindgen_ty_22 = 1;
+pub const CAIRN_CROP_PADDED: _bindgen_ty_22 = 2;
+pub type _bindgen_ty_22 = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_pictures_options {
+    pub struct_size: usize,
+    pub data: *const ::std::os::raw::c_char,
+    pub test: u32,
+    pub width: u32,
+    pub height: u32,
+    pub channels: u32,
+    pub held_out: f64,
+    pub most: u64,
+    pub seed: u64,
+    pub classes: u32,
+    pub shuffle: u32,
+    pub workers: u32,
+    pub ahead: u32,
+    pub bad: u32,
+    pub crop: u32,
+    pub bicubic: u32,
+    pub padding: u32,
+    pub resize: f64,
+    pub scale: [f64; 2usize],
+    pub ratio: [f64; 2usize],
+    pub flip: f64,
+    pub brightness: f64,
+    pub contrast: f64,
+    pub saturation: f64,
+    pub hue: f64,
+    pub randaugment: u32,
+    pub magnitude: u32,
+    pub mixup: f64,
+    pub cutmix: f64,
+    pub mean: [f32; 3usize],
+    pub deviation: [f32; 3usize],
+}
+pub type cairn_pictures_options_t = cairn_pictures_options;
+extern "C" {
+    pub fn cairn_pictures_open(instance: *mut cairn_instance_t, options: *const cairn_pictures_options_t, out_pictures: *mut *mut cairn_pictures_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_pictures_retain(pictures: *mut cairn_pictures_t);
+}
+extern "C" {
+    pub fn cairn_pictures_release(pictures: *mut cairn_pictures_t);
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_pictures_info_t {
+    pub struct_size: usize,
+    pub count: u64,
+    pub bad: u64,
+    pub classes: u32,
+    pub texts: u32,
+}
+extern "C" {
+    pub fn cairn_pictures_info(pictures: *mut cairn_pictures_t, out_info: *mut cairn_pictures_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_pictures_class(pictures: *const cairn_pictures_t, number: u32, out_name: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_pictures_batch {
+    pub struct_size: usize,
+    pub pixels: *mut f32,
+    pub labels: *mut i32,
+    pub others: *mut i32,
+    pub shares: *mut f32,
+    pub items: *mut u64,
+    pub masks: *mut i32,
+}
+pub type cairn_pictures_batch_t = cairn_pictures_batch;
+extern "C" {
+    pub fn cairn_pictures_batch(pictures: *mut cairn_pictures_t, index: u64, batch: u32, to: *const cairn_pictures_batch_t, out_rows: *mut u32, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
+    pub fn cairn_pictures_text(pictures: *const cairn_pictures_t, item: u64, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct cairn_template {
     _unused: [u8; 0],
 }

@@ -621,6 +621,64 @@ fn cairn_dataset_info_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_pictures_options_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_pictures_options_t>(), 216);
+    assert_eq!(place!(cairn_pictures_options_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_pictures_options_t, data), (8, 8));
+    assert_eq!(place!(cairn_pictures_options_t, test), (16, 4));
+    assert_eq!(place!(cairn_pictures_options_t, width), (20, 4));
+    assert_eq!(place!(cairn_pictures_options_t, height), (24, 4));
+    assert_eq!(place!(cairn_pictures_options_t, channels), (28, 4));
+    assert_eq!(place!(cairn_pictures_options_t, held_out), (32, 8));
+    assert_eq!(place!(cairn_pictures_options_t, most), (40, 8));
+    assert_eq!(place!(cairn_pictures_options_t, seed), (48, 8));
+    assert_eq!(place!(cairn_pictures_options_t, classes), (56, 4));
+    assert_eq!(place!(cairn_pictures_options_t, shuffle), (60, 4));
+    assert_eq!(place!(cairn_pictures_options_t, workers), (64, 4));
+    assert_eq!(place!(cairn_pictures_options_t, ahead), (68, 4));
+    assert_eq!(place!(cairn_pictures_options_t, bad), (72, 4));
+    assert_eq!(place!(cairn_pictures_options_t, crop), (76, 4));
+    assert_eq!(place!(cairn_pictures_options_t, bicubic), (80, 4));
+    assert_eq!(place!(cairn_pictures_options_t, padding), (84, 4));
+    assert_eq!(place!(cairn_pictures_options_t, resize), (88, 8));
+    assert_eq!(place!(cairn_pictures_options_t, scale), (96, 16));
+    assert_eq!(place!(cairn_pictures_options_t, ratio), (112, 16));
+    assert_eq!(place!(cairn_pictures_options_t, flip), (128, 8));
+    assert_eq!(place!(cairn_pictures_options_t, brightness), (136, 8));
+    assert_eq!(place!(cairn_pictures_options_t, contrast), (144, 8));
+    assert_eq!(place!(cairn_pictures_options_t, saturation), (152, 8));
+    assert_eq!(place!(cairn_pictures_options_t, hue), (160, 8));
+    assert_eq!(place!(cairn_pictures_options_t, randaugment), (168, 4));
+    assert_eq!(place!(cairn_pictures_options_t, magnitude), (172, 4));
+    assert_eq!(place!(cairn_pictures_options_t, mixup), (176, 8));
+    assert_eq!(place!(cairn_pictures_options_t, cutmix), (184, 8));
+    assert_eq!(place!(cairn_pictures_options_t, mean), (192, 12));
+    assert_eq!(place!(cairn_pictures_options_t, deviation), (204, 12));
+}
+
+#[test]
+fn cairn_pictures_info_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_pictures_info_t>(), 32);
+    assert_eq!(place!(cairn_pictures_info_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_pictures_info_t, count), (8, 8));
+    assert_eq!(place!(cairn_pictures_info_t, bad), (16, 8));
+    assert_eq!(place!(cairn_pictures_info_t, classes), (24, 4));
+    assert_eq!(place!(cairn_pictures_info_t, texts), (28, 4));
+}
+
+#[test]
+fn cairn_pictures_batch_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_pictures_batch_t>(), 56);
+    assert_eq!(place!(cairn_pictures_batch_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_pictures_batch_t, pixels), (8, 8));
+    assert_eq!(place!(cairn_pictures_batch_t, labels), (16, 8));
+    assert_eq!(place!(cairn_pictures_batch_t, others), (24, 8));
+    assert_eq!(place!(cairn_pictures_batch_t, shares), (32, 8));
+    assert_eq!(place!(cairn_pictures_batch_t, items), (40, 8));
+    assert_eq!(place!(cairn_pictures_batch_t, masks), (48, 8));
+}
+
+#[test]
 fn cairn_sampling_t_lies_as_promised() {
     assert_eq!(size_of::<cairn_sampling_t>(), 56);
     assert_eq!(place!(cairn_sampling_t, struct_size), (0, 8));

@@ -41,6 +41,7 @@ counted! {
     cairn_template_t cairn_template_retain cairn_template_release,
     cairn_tokenizer_t cairn_tokenizer_retain cairn_tokenizer_release,
     cairn_dataset_t cairn_dataset_retain cairn_dataset_release,
+    cairn_pictures_t cairn_pictures_retain cairn_pictures_release,
     cairn_generator_t cairn_generator_retain cairn_generator_release,
     cairn_model_t cairn_model_retain cairn_model_release,
 }
@@ -180,6 +181,9 @@ structs! {
     cairn_attr_t,
     cairn_custom_op_t struct_size,
     cairn_dataset_info_t struct_size,
+    cairn_pictures_options_t struct_size,
+    cairn_pictures_info_t struct_size,
+    cairn_pictures_batch_t struct_size,
     cairn_device_info_t struct_size,
     cairn_device_options_t struct_size,
     cairn_export_options_t struct_size,
