@@ -27,12 +27,6 @@ inline __m512i load32(const float* p, int64_t n) {
   return reinterpret_cast<const __m512i&>(both);
 }
 
-alignas(64) constexpr uint16_t kPairsLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
-                                                8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-alignas(64) constexpr uint16_t kPairsHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
-                                                 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
-                                                 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
-
 // Tiles are read row by row of w, which lie far from each other: lines of the tile so many steps later are fetched meanwhile.
 constexpr int64_t kTilesAhead = 2;
 

@@ -13,6 +13,14 @@ HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq")
 
 namespace cairn::kernels::cpu {
 
+// Of two rows of 32 elements the pairs of columns 0 to 15, and of the others (_mm512_permutex2var_epi16).
+alignas(64) inline constexpr uint16_t kPairsLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                       37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                       11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+alignas(64) inline constexpr uint16_t kPairsHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
+                                                        53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
+                                                        27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
+
 // 16 x 16 elements of 32 bits. Loops over registers are unrolled by hand here and in the packers: at -O2 the
 // compiler would keep the arrays in memory.
 inline void transpose16(__m512i r[16]) {
