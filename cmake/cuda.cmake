@@ -2,7 +2,8 @@
 # stands in for GPU, driver and libraries in tests. The first is the plugin libcairn_cuda.so.
 set(cuda_dir ${CMAKE_SOURCE_DIR}/kernels/cuda)
 file(GLOB cuda_kernels CONFIGURE_DEPENDS ${cuda_dir}/*.cu ${cuda_dir}/attention/*.cu ${cuda_dir}/products/*.cu
-     ${cuda_dir}/vocabulary/*.cu ${cuda_dir}/optimizers/*.cu ${cuda_dir}/experts/*.cu)
+     ${cuda_dir}/vocabulary/*.cu ${cuda_dir}/optimizers/*.cu ${cuda_dir}/experts/*.cu
+     ${cuda_dir}/pictures/*.cu ${cuda_dir}/recurrent/*.cu)
 file(GLOB cuda_hosts CONFIGURE_DEPENDS ${cuda_dir}/*.cc ${cuda_dir}/attention/*.cc ${cuda_dir}/products/*.cc
      ${CMAKE_SOURCE_DIR}/runtime/base/cuda/*.cc ${CMAKE_SOURCE_DIR}/runtime/device/cuda/*.cc)
 file(GLOB cuda_emulated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/emulated/*.cc)
@@ -24,14 +25,14 @@ if(CAIRN_CUDA)
   list(REMOVE_ITEM cuda_hosts ${cuda_plugin})
   add_library(cairn_cuda_native STATIC ${cuda_kernels} ${cuda_hosts} ${cuda_native})
   target_include_directories(cairn_cuda_native PUBLIC ${CMAKE_SOURCE_DIR})
-  # Attention by cuDNN, where both headers are there (`./dev gpu --bundle` fetches the second); else by our own kernels.
+  # Attention and convolutions by cuDNN, where both headers are there (`./dev gpu --bundle` fetches the second); else by our own kernels.
   find_path(CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${CMAKE_SOURCE_DIR}/build/deps/cudnn_frontend/include)
   if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/native/cudnn_attention.cc PROPERTIES
-                                INCLUDE_DIRECTORIES "${CUDNN_INCLUDE};${CUDNN_FRONTEND_INCLUDE}")
+    set_source_files_properties(${cuda_dir}/native/cudnn.cc ${cuda_dir}/native/cudnn_attention.cc
+                                ${cuda_dir}/native/cudnn_convolution.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDNN_INCLUDE};${CUDNN_FRONTEND_INCLUDE}")
   else()
-    message(STATUS "no cuDNN headers: attention by cairn's own kernels alone")
+    message(STATUS "no cuDNN headers: attention and convolutions by cairn's own kernels alone")
   endif()
   target_compile_options(cairn_cuda_native PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --compress-mode=size -Xptxas=-v -Xptxas=-warn-spills>
@@ -52,7 +53,8 @@ if(CAIRN_CUDA)
     if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
       add_library(cairn_no_cudart MODULE ${CMAKE_SOURCE_DIR}/tests/cuda/native/no_cudart.cc)
       target_include_directories(cairn_no_cudart PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-      add_executable(test_cuda_native ${CMAKE_SOURCE_DIR}/tests/cuda/native/cudnn_graph_test.cc)
+      add_executable(test_cuda_native ${CMAKE_SOURCE_DIR}/tests/cuda/native/cudnn_graph_test.cc
+                     ${CMAKE_SOURCE_DIR}/tests/cuda/native/cudnn_convolution_test.cc)
       add_dependencies(test_cuda_native cairn_no_cudart)
       target_include_directories(test_cuda_native SYSTEM PRIVATE ${CUDNN_INCLUDE} ${CUDNN_FRONTEND_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
       target_compile_definitions(test_cuda_native PRIVATE

@@ -11,23 +11,27 @@ namespace {
 
 constexpr int kHitThreads = 256;
 
-// A block per row. A hit: logits before the target are less than it, those after it at most as large; a NaN anywhere is no
-// hit. A thread stops at the first of its numbers that is larger.
+// A block per row. A hit: fewer than `top` logits come before the target, larger ones and equal ones at a smaller index; a NaN
+// anywhere is no hit. A thread stops when its own numbers are too many.
 template <class T>
 __global__ void __launch_bounds__(kHitThreads)
-    compare_rows(const T* logits, int64_t ld, Targets t, int64_t first, Hit* hits) {
+    compare_rows(const T* logits, int64_t ld, Targets t, int64_t first, int top, Hit* hits) {
   CAIRN_SHARED float scratch[kWarp];
   const int64_t row = blockIdx.x, target = t.targets[first + row];
   const bool counts = t.weight(first + row) != 0, valid = target >= 0 && target < t.classes;
   const T* x = logits + row * ld;
-  bool ok = counts && valid;
+  const bool ok = counts && valid;
   const float best = ok ? load(x + target) : 0.0f;
-  for (int64_t v = threadIdx.x; v < t.classes && ok; v += blockDim.x) {
+  int before = ok ? 0 : top;
+  for (int64_t v = threadIdx.x; v < t.classes && before < top; v += blockDim.x) {
     const float at = load(x + v);
-    ok = v < target ? at < best : at <= best;
+    if (v < target ? at < best : at <= best) continue;
+    before = at >= best ? before + 1 : top;
   }
-  const float misses = block_max(ok ? 0.0f : 1.0f, scratch);
-  if (threadIdx.x == 0) hits[first + row] = !counts ? Hit::kNone : misses == 0.0f ? Hit::kHit : Hit::kMissed;
+  // Counts up to 2^24, which float32 has.
+  const float all = block_sum(static_cast<float>(before), scratch);
+  if (threadIdx.x == 0)
+    hits[first + row] = !counts ? Hit::kNone : all < static_cast<float>(top) ? Hit::kHit : Hit::kMissed;
 }
 
 __global__ void __launch_bounds__(kSumThreads)
@@ -105,13 +109,15 @@ std::unique_ptr<Kernel> make_accuracy_any(const Signature& s) {
     return nullptr;
   const int64_t rows = s.in[0].shape.rows(), classes = s.in[0].shape.last();
   const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
+  const int64_t top = std::min(s.attrs != nullptr ? s.attrs->integer("top", 1) : 1, classes);
+  if (top > (1 << 15)) return nullptr;  // its threads count up to 2^24 together
   const DType dtype = s.in[0].dtype;
   return make_kernel(
       [=](const Call& call) {
         constexpr size_t kNoScale = 3;  // there is no such operand
         const Targets t = targets_of(call, 1, classes, ignore, kNoScale);
         auto* of = static_cast<Hit*>(call.workspace);
-        hit_rows(stream_of(call), dtype, data_of(call.in, 0), classes, t, 0, rows, of);
+        hit_rows(stream_of(call), dtype, data_of(call.in, 0), classes, t, 0, rows, of, static_cast<int>(top));
         sum_hits(stream_of(call), of, rows, output<double>(call, 0), output<double>(call, 1));
       },
       rows);
@@ -150,12 +156,12 @@ std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
 }  // namespace
 
 void hit_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, const Targets& targets,
-              int64_t first, int64_t count, Hit* hits) {
+              int64_t first, int64_t count, Hit* hits, int top) {
   const int64_t threads = std::min<int64_t>(kHitThreads, (targets.classes + kWarp - 1) / kWarp * kWarp);
   with_float(dtype, [&](auto zero) {
     using T = decltype(zero);
     launch(stream, compare_rows<T>, {.blocks = count, .threads = static_cast<int>(threads)},
-           static_cast<const T*>(x), ld, targets, first, hits);
+           static_cast<const T*>(x), ld, targets, first, top, hits);
   });
 }
 

@@ -46,11 +46,11 @@ void cross_entropy_rows(cudaStream_t stream, const LossRows& how, const void* x,
 void mean_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, int64_t classes, int64_t count,
                float* means);
 
-// hits[first + r] = kHit where the first of the largest numbers of row r of x, rows `ld` elements apart, stands at its
-// target, kNone where the row does not count, else kMissed.
+// hits[first + r] = kHit where the target of row r of x, rows `ld` elements apart, is one of the `top` largest, the first of equal
+// numbers being the largest; kNone where the row does not count, else kMissed.
 enum class Hit : char { kNone, kMissed, kHit };
 void hit_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, const Targets& targets,
-              int64_t first, int64_t count, Hit* hits);
+              int64_t first, int64_t count, Hit* hits, int top = 1);
 
 // How many of `rows` are hits, and how many count. Either may be nullptr.
 void sum_hits(cudaStream_t stream, const Hit* of, int64_t rows, double* hits, double* count);

@@ -20,7 +20,7 @@ KERNELS = ROOT / "kernels/cuda"
 # kernels that fill it say so in their launch bounds. Spills and stack frames: none, anywhere but in attention under a mask, whose
 # kernels (the template's last flag) hold what each of their rows sees.
 REGISTERS = [("attention/mma*", 255), ("attention/*", 168), ("experts/grouped_mma", 128), ("norms_grad", 128),
-             ("softmax*", 96), ("*", 80)]
+             ("pictures/conv_*", 128), ("softmax*", 96), ("*", 80)]
 STATIC_SHARED = 48 * 1024
 MASKED, MASKED_BYTES = re.compile(r"attention_cu|mma(_grad)?_cu"), 256
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for")

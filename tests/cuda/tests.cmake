@@ -1,6 +1,6 @@
 # The CUDA backend on the emulation: kernels, device, driver errors, the engine on top. What needs a GPU is `./dev gpu`.
 if(TARGET cairn_cuda_emulated)
-  cairn_test_folder(cuda cairn_cuda_emulated cairn_exec SUBFOLDERS kernels)
+  cairn_test_folder(cuda cairn_cuda_emulated cairn_exec SUBFOLDERS kernels kernels/pictures)
   cairn_test_folder(cuda/engine cairn_step cairn_io)
   add_dependencies(test_cuda_engine cairn_cuda_emulated_plugin)
   set_property(TEST cuda/engine APPEND PROPERTY ENVIRONMENT

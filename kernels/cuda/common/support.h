@@ -13,6 +13,8 @@ inline StreamContext lane_of(const Call& call) {
 }
 inline cudaStream_t stream_of(const Call& call) { return lane_of(call).stream; }
 
+inline bool plain_i32(const TensorDesc& d) { return d.dtype == DType::kI32 && d.packed_bytes == 0; }
+
 // with_float() for types of 16 bits alone.
 inline bool is_half(DType t) { return t == DType::kBF16 || t == DType::kF16; }
 template <class Body>

@@ -4,8 +4,6 @@
 
 namespace cairn::kernels::cuda {
 
-inline bool plain_i32(const TensorDesc& d) { return d.dtype == DType::kI32 && d.packed_bytes == 0; }
-
 inline constexpr int kRowsThreads = 256, kRowsOfBlock = kRowsThreads / kWarp;
 
 inline LaunchSize size_of_rows(int64_t rows) {

@@ -1,28 +1,17 @@
 // Grouped products in bfloat16 and float16 on tensor cores: a block has 128 rows and 128 columns, and the next part of
 // the sums is copied to shared memory while it multiplies. Weights in float32 are rounded on their way there, so there
 // is no copy of them, and an expert without rows is not read.
-#include "kernels/cuda/common/tiles.h"
+#include "kernels/cuda/common/mma_block.h"
 #include "kernels/cuda/experts/grouped.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
 namespace {
 
-constexpr int kTile = 128, kDepth = 64, kThreads = 256;
+using namespace mma_block;
+
 constexpr int kGroup =
     8;  // tiles of rows whose blocks run at the same time, and read weights that one of them brought
-constexpr int kWarpRows = 32, kWarpColumns = 64;  // of the tile, in a warp's registers
-constexpr int kM = kWarpRows / 16, kN = kWarpColumns / 8;
-constexpr int kFactorBytes = kTile * kDepth * 2, kStageBytes = 2 * kFactorBytes,
-              kSharedBytes = 2 * kStageBytes;
-using Sums = float[kM][kN][4];
-
-// How a factor's part lies in memory and in a tile. kAlong: a row has kDepth neighbours along the sums; else kTile
-// neighbours of one place in the sums.
-template <bool kAlong>
-struct Layout {
-  static constexpr int kD = kAlong ? kDepth : kTile, kRows = kAlong ? kTile : kDepth;
-};
 
 template <class T, bool kAlong>
 struct Factor {
@@ -82,46 +71,6 @@ class Copier {
   Vector<float> low_, high_;
 };
 
-// What a lane reads of a factor's tile, from the warp's first row or column `first` on.
-template <bool kAlong, bool kLeft>
-class Fragments {
- public:
-  __device__ __forceinline__ Fragments(Shared tile, int first) : lane_(tile), first_(first / 16) {}
-  // 16 rows or columns, at 16 places of the sums.
-  __device__ __forceinline__ void load(unsigned (&to)[4], int block, int depth) const {
-    if constexpr (kAlong)
-      ldmatrix(to, lane_.at(first_ + block, depth));
-    else
-      ldmatrix_transposed(to, lane_.at(depth, first_ + block));
-  }
-
- private:
-  LaneAddress<Layout<kAlong>::kD, kLeft == kAlong> lane_;
-  int first_;
-};
-
-// Of the warp, among those of the block.
-__device__ __forceinline__ int warp_row() { return own_warp() / 2 * kWarpRows; }
-__device__ __forceinline__ int warp_column() { return own_warp() % 2 * kWarpColumns; }
-
-// sums += a b^T of a quarter of the places in a tile.
-template <class T, class Left, class Right>
-__device__ __forceinline__ void add_quarter(Sums& sums, const Left& left, const Right& right, int quarter) {
-  unsigned of_a[kM][4];
-  CAIRN_UNROLL
-  for (int m = 0; m < kM; ++m) left.load(of_a[m], m, quarter);
-  CAIRN_UNROLL
-  for (int n = 0; n < kN; n += 2) {
-    unsigned of_b[4];
-    right.load(of_b, n / 2, quarter);
-    CAIRN_UNROLL
-    for (int m = 0; m < kM; ++m) {
-      mma_16x8x16<T>(sums[m][n], of_a[m], of_b[0], of_b[1]);
-      mma_16x8x16<T>(sums[m][n + 1], of_a[m], of_b[2], of_b[3]);
-    }
-  }
-}
-
 // sums = a b^T over `length` places.
 template <class T, class W, bool kAlongA, bool kAlongB>
 __device__ __forceinline__ void multiply(Sums& sums, Shared shared, const Factor<T, kAlongA>& a,
@@ -154,21 +103,6 @@ __device__ __forceinline__ void multiply(Sums& sums, Shared shared, const Factor
       if (more) copy_b.finish(quarter, both - stage + kFactorBytes);
     }
     stage = both - stage;
-  }
-}
-
-// body(row, column, two neighbouring sums) for the lane's sums, in the block's tile.
-template <class Body>
-__device__ __forceinline__ void each_pair(Sums& sums, const Body& body) {
-  const int row = warp_row() + own_lane() / 4, column = warp_column() + own_lane() % 4 * 2;
-  CAIRN_UNROLL
-  for (int m = 0; m < kM; ++m) {
-    CAIRN_UNROLL
-    for (int n = 0; n < kN; ++n) {
-      CAIRN_UNROLL
-      for (int half = 0; half < 2; ++half)
-        body(row + m * 16 + half * 8, column + n * 8, sums[m][n][2 * half], sums[m][n][2 * half + 1]);
-    }
   }
 }
 

@@ -37,6 +37,13 @@ struct ProductShape {
   bool has_pre() const { return pre || has_derivative(); }
 };
 
+// Of addresses `offset` bytes apart.
+inline int64_t alignment_of(int64_t offset) {
+  int64_t aligned = 64;
+  while (offset % aligned != 0) aligned /= 2;
+  return aligned;
+}
+
 std::string to_string(const ProductShape&);
 
 struct ProductCall {

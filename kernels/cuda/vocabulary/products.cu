@@ -25,13 +25,6 @@ int64_t chunk_rows(int64_t rows, int64_t width, int64_t row_bytes) {
   return align_up((rows + chunks - 1) / chunks, kTileRows);
 }
 
-// Of addresses `offset` bytes apart.
-int64_t alignment_of(int64_t offset) {
-  int64_t aligned = 64;
-  while (offset % aligned != 0) aligned /= 2;
-  return aligned;
-}
-
 int64_t attribute(const Signature& s, std::string_view name, int64_t otherwise) {
   return s.attrs != nullptr ? s.attrs->integer(name, otherwise) : otherwise;
 }

@@ -192,5 +192,38 @@ TEST(CudaFusedLoss, WorkspaceOfLargeVocabularies) {
   EXPECT_LE(bytes(256), with_sums(25 * mib));
 }
 
+TEST(CudaAccuracy, AmongTheLargest) {
+  for (const DType t : kTypes)
+    for (const int64_t classes : {7, 1030})
+      for (const int64_t top : {2, 5, 2000}) {
+        RowCase c{"accuracy",
+                  {exact(t, {40, classes}), integers({40}, -1, static_cast<double>(classes))},
+                  {scalar(), scalar()},
+                  with("top", top)};
+        c.edit = [](std::span<const Tensor> in) { set(in[0], 3, std::nan("")); };
+        check_rows(c);
+        c.in[0] = floats(t, {40, classes});
+        check_rows(c);
+      }
+}
+
+// Tiles of rows of which the last is not full; the loss alone, and a part of the gradients.
+TEST(CudaPairs, TilesAndPartsOfGradients) {
+  for (const DType t : kTypes)
+    for (const int64_t rows : {2, 21, 265})
+      for (const char* kind : {"sigmoid", "triplet"}) {
+        const Argument a = floats(t, {rows, 8}, -0.5, 0.5), one = floats(DType::kF32, {1}, 1, 2),
+                       dloss = floats(DType::kF64, {}, 0.5, 2);
+        const Attrs attrs{{"kind", std::string(kind)}, {"margin", 0.3}};
+        check_rows({"pair_loss", {a, a, one, kLeftOut}, {scalar(), scalar()}, attrs});
+        for (const uint32_t present : {0x3fu, 0x05u, 0x0au, 0x33u})
+          check_rows({"pair_loss_grad",
+                      {a, a, one, one, dloss},
+                      {scalar(), scalar(), like(a), like(a), f32({1}), f32({1})},
+                      attrs,
+                      present});
+      }
+}
+
 }  // namespace
 }  // namespace cairn::conformance

@@ -1,12 +1,5 @@
-// Whether cuDNN takes the graphs of attention, on a machine without a GPU: it looks for its plans for a
-// device that is only described. The driver's functions come from the toolkit's library for linkers, so
-// kernels are compiled and not loaded.
-#include "kernels/cuda/native/cudnn_graph.h"
-
-#include <dlfcn.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
+// Whether cuDNN takes the graphs of attention, on a machine without a GPU.
+#include "tests/cuda/native/described_device.h"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
@@ -16,15 +9,6 @@ namespace cairn::kernels::cuda {
 namespace {
 
 namespace fe = cudnn_frontend;
-
-// An H200, in the words of cuDNN's own description of a device.
-constexpr const char* kDevice = R"({"deviceVer": 900, "multiProcessorCount": 132, "warpSize": 32,
-  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
-  "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
-  "regsPerBlock": 65536, "totalGlobalMem": 150110404608, "smClockRateKHz": 1980000, "l2CacheSize": 62914560,
-  "maxBlockSize": [1024, 1024, 64], "memClockRateKHz": 3201000, "maxGridSize": [2147483647, 65535, 65535],
-  "supportCoopLaunch": 1, "pciDeviceId": 0, "isTccDriver": 0, "cudaDeviceId": 0, "driverVer": 13000,
-  "deviceName": "NVIDIA H200"})";
 
 struct Case {
   const char* name;
@@ -52,26 +36,13 @@ AttentionSizes sizes_of(const Case& c) {
   return a;
 }
 
-class Cudnn : public testing::Test {
+class Cudnn : public DescribedDevice {
  protected:
-  static void SetUpTestSuite() {
-    setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", CAIRN_NO_CUDART, 1);
-    dlopen(CAIRN_LINK_DRIVER, RTLD_NOW | RTLD_GLOBAL);  // so that "libcuda.so.1" is there
-    for (const char* name : {"libcudnn.so.9", CAIRN_CUDA_LIBRARIES "/libcudnn.so.9"})
-      if (fe::cudnn_dlhandle == nullptr) fe::cudnn_dlhandle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  }
-  void SetUp() override {
-    if (fe::cudnn_dlhandle == nullptr) GTEST_SKIP() << "there is no libcudnn.so.9";
-    if (fe::detail::get_backend_version() < 90800) GTEST_SKIP() << "cuDNN before 9.8 needs the device itself";
-  }
   // Why cuDNN does not take it; "" if it does.
   static std::string refusal(const AttentionSizes& a, bool gradient) {
-    const std::string text = kDevice;
-    auto device = std::make_shared<fe::DeviceProperties>();
-    auto status = device->deserialize({text.begin(), text.end()});
     const auto graph = attention_graph(a, gradient);
-    graph->set_device_properties(device).set_sm_version(90);
-    if (status.is_good()) status = graph->validate();
+    describe(*graph);
+    auto status = graph->validate();
     if (status.is_good()) status = graph->build_operation_graph();
     if (status.is_good()) status = graph->create_execution_plans({fe::HeurMode_t::A});
     if (status.is_good()) status = graph->check_support();
