@@ -302,6 +302,13 @@ function Graph:parameters() return of_kind(self, "parameter") end
 function Graph:inputs() return of_kind(self, "input") end
 function Graph:statistics() return of_kind(self, "statistic") end
 
+-- Parameters, then statistics: what files of weights have.
+function Graph:saved()
+  local list = self:parameters()
+  for _, info in ipairs(self:statistics()) do list[#list + 1] = info end
+  return list
+end
+
 function Graph:save(path) return core.done(C.cairn_graph_save(self:raw(), path, core.raw_error)) end
 
 function Graph.load(path)

@@ -1106,7 +1106,8 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_load_ema(cairn_session_t*
                                                                 const cairn_checkpoint_t* checkpoint,
                                                                 cairn_error_t* error);
 
-/* Another name for a parameter in a safetensors file; transposed 1: stored as [in, out]. Frozen layout. stacked 1: `theirs` is
+/* Another name for a parameter in a safetensors file; transposed 1: stored as [in, out], or,
+ * of three axes and more, as [out, in, ...] where ours is [out, ..., in]. Frozen layout. stacked 1: `theirs` is
  * one element of the first dimension of `ours`, as one expert's matrix; there is a row for each of them, in their order. */
 typedef struct cairn_name {
   const char* ours;

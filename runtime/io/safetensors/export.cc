@@ -31,7 +31,6 @@ void store(std::byte* to, DType type, int64_t index, double value) {
 void read_for_file(const engine::Session& session, const Mapped& m, size_t number, DType type,
                    std::byte* to) {
   const int64_t width = dtype_bytes(m.desc.dtype), elements = m.part.elements();
-  const int64_t columns = m.part.last(), rows = elements / columns;
   const int64_t first = static_cast<int64_t>(number) * elements, end = first + elements;
   const bool as_it_is = type == m.desc.dtype && !m.transposed;
   const Piece piece = as_it_is ? nullptr : make_piece();
@@ -45,7 +44,7 @@ void read_for_file(const engine::Session& session, const Mapped& m, size_t numbe
     if (as_it_is) continue;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t e = at + i - first;
-      store(to, type, m.transposed ? e % columns * rows + e / columns : e, load_float(ours, m.desc.dtype, i));
+      store(to, type, m.transposed ? m.place_there(e) : e, load_float(ours, m.desc.dtype, i));
     }
   }
 }
@@ -64,11 +63,8 @@ std::vector<SafeTensorSource> sources_of(const engine::Session& session, const s
         sources.push_back({m.theirs[i], desc, [merger, shared, i, type = desc.dtype](void* to) {
                              const Mapped& of = *shared;
                              const std::vector<float> values = merger->values(of, i);
-                             const int64_t columns = of.part.last();
-                             const int64_t rows = of.part.elements() / columns;
-                             for (int64_t e = 0; e < rows * columns; ++e)
-                               store(static_cast<std::byte*>(to), type,
-                                     of.transposed ? e % columns * rows + e / columns : e,
+                             for (int64_t e = 0; e < of.part.elements(); ++e)
+                               store(static_cast<std::byte*>(to), type, of.transposed ? of.place_there(e) : e,
                                      values[static_cast<size_t>(e)]);
                            }});
       continue;

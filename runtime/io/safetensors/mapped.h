@@ -11,7 +11,7 @@ namespace cairn::io {
 struct Mapped {
   std::string ours;
   std::vector<std::string> theirs;  // the tensors of the file that it is made of, one after the other
-  bool transposed = false;          // each of them
+  bool transposed = false;          // each of them: of three axes and more, the last stands second there
   int32_t value = -1;
   TensorDesc desc;       // ours, as the file has it
   Shape part;            // of ours, what one of theirs holds
@@ -26,8 +26,14 @@ struct Mapped {
   int64_t columns() const { return part.rank == 1 && reordered() ? 1 : part.last(); }
   // The row of theirs that is row `row` of ours.
   int64_t row_there(int64_t row) const;
-  int64_t row_here(int64_t row) const;                                               // and back
-  Shape shape_there() const { return transposed ? Shape{part[1], part[0]} : part; }  // of one of theirs
+  int64_t row_here(int64_t row) const;  // and back
+  Shape shape_there() const;            // of one of theirs
+  // Transposed: where element `place` of one of theirs is there.
+  int64_t place_there(int64_t place) const {
+    const int64_t columns = part.last(), each = part.rank > 2 ? part.elements() / part[0] : part.elements();
+    const int64_t rows = each / columns, here = place % each;
+    return place - here + here % columns * rows + here / columns;
+  }
 };
 
 // In the order of the graph, but for those that are `kept`.

@@ -77,6 +77,14 @@ int64_t turned(int64_t row, int64_t rows, const LayoutRow& layout, bool into_tur
 
 }  // namespace
 
+Shape Mapped::shape_there() const {
+  if (!transposed) return part;
+  Shape there = part;
+  const int first = part.rank > 2 ? 1 : 0;
+  for (int axis = first; axis < part.rank; ++axis)
+    there[axis] = part[axis == first ? part.rank - 1 : axis - 1];
+  return there;
+}
 int64_t Mapped::row_there(int64_t row) const {
   return turned(row, part.elements() / columns(), layout, true);
 }
@@ -88,9 +96,19 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
                                    const std::vector<LayoutRow>& layouts) {
   const graph::JointGraph& joint = *session.plan().joint;
   const Rows rows = rows_of(names);
-  std::set<std::string_view> parameters;
+  struct Saved {
+    int32_t value;
+    graph::ValueId source;
+    bool frozen;
+  };
+  std::vector<Saved> saved;
   for (const graph::ParameterSlot& slot : joint.parameters)
-    parameters.insert(joint.forward->values()[slot.source].name);
+    saved.push_back({slot.value, slot.source, joint.forward->values()[slot.source].parameter.frozen});
+  for (const graph::Resident& resident : joint.residents)
+    if (joint.values[static_cast<size_t>(resident.value)].role == graph::Role::kStatistic)
+      saved.push_back({resident.value, joint.values[static_cast<size_t>(resident.value)].source, false});
+  std::set<std::string_view> parameters;
+  for (const Saved& of : saved) parameters.insert(joint.forward->values()[of.source].name);
   for (const NameRow& row : names)
     require(parameters.contains(row.ours), Code::kInvalidArgument, "the table of names has a row for '",
             row.ours, "', which is no parameter of the model");
@@ -102,22 +120,22 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
             "' has two rows in the table of layouts");
   }
   std::vector<Mapped> mapped;
-  for (const graph::ParameterSlot& slot : joint.parameters) {
+  for (const Saved& of : saved) {
     Mapped m;
-    m.ours = joint.forward->values()[slot.source].name;
+    m.ours = joint.forward->values()[of.source].name;
     m.theirs = {m.ours};
-    m.value = slot.value;
-    m.frozen = joint.forward->values()[slot.source].parameter.frozen;
-    m.desc = m.stored = session.saved(slot.value);
+    m.value = of.value;
+    m.frozen = of.frozen;
+    m.desc = m.stored = session.saved(of.value);
     m.encoded = format(m.desc.dtype).read == Read::kDequantised;
-    if (m.encoded) m.desc = session.declared(slot.value);
+    if (m.encoded) m.desc = session.declared(of.value);
     m.part = m.desc.shape;
     if (const auto row = rows.find(m.ours); row != rows.end()) {
       if (row->second[0]->kept) continue;
       apply(row->second, m);
     }
-    require(!m.transposed || m.part.rank == 2, Code::kInvalidArgument, "parameter '", m.ours, "' is ",
-            to_string(m.desc), "; only matrices can be transposed");
+    require(!m.transposed || m.part.rank >= 2, Code::kInvalidArgument, "parameter '", m.ours, "' is ",
+            to_string(m.desc), "; only matrices and what has more axes can be transposed");
     if (const auto row = laid.find(m.ours); row != laid.end()) apply(*row->second, m);
     mapped.push_back(std::move(m));
   }
@@ -201,7 +219,7 @@ void copy(engine::Session& session, const Mapped& m, TensorParts parts, Room& ro
 template <class T, class Use>
 void read_one(const Mapped& m, TensorParts parts, Room& room, const Use& use) {
   const int64_t elements = m.desc.shape.elements(), piece = piece_of(m), each = m.part.elements();
-  const int64_t columns = m.columns(), rows = each / columns;
+  const int64_t columns = m.columns();
   T* const buffer = reinterpret_cast<T*>(room.ours.get());
   int64_t complete = -1;  // the part that is in the room
   for (int64_t at = 0; at < elements; at += piece) {
@@ -227,7 +245,7 @@ void read_one(const Mapped& m, TensorParts parts, Room& room, const Use& use) {
       }
       for (int64_t e = from; e < to; ++e) {
         const int64_t place = e - first;
-        const int64_t there = m.transposed ? place % columns * rows + place / columns : e - from;
+        const int64_t there = m.transposed ? m.place_there(place) : e - from;
         double value = blocks ? static_cast<double>(room.decoded[static_cast<size_t>(there)])
                               : load_float(room.theirs.data(), type, there);
         if (m.layout.offset != 0) value = static_cast<float>(value) - m.layout.offset;

@@ -102,7 +102,7 @@ local function check_names(where, rows, trained)
         "as [in, out]"):format(where, i))
     end
     local info = trained:info(ours)
-    if not info or info.kind ~= "parameter" then
+    if not info or info.kind ~= "parameter" and info.kind ~= "statistic" then
       fail.input(("%s: row %d names '%s', which is no parameter of the model"):format(where, i, unicode.shown(ours)))
     end
     local stacked = (row.stacked or row[4]) and true or nil

@@ -104,7 +104,7 @@ function checkpoints.save(run, out)
     ["seed"] = ("%d"):format(spec.seed), ["accumulate"] = ("%d"):format(spec.accumulate),
     ["amp"] = spec.options.amp or "off", ["steps"] = ("%d"):format(spec.steps),
     ["device"] = spec.options.device or "cpu", ["data.content"] = run.data.content,
-    ["next_batch"] = ("%d"):format(run.next_batch), ["cairn"] = cairn.version(),
+    ["next_batch"] = ("%d"):format(run.next_batch * run.joined), ["cairn"] = cairn.version(),
     ["isa"] = checkpoints.isa(spec),
   }
   if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
@@ -116,7 +116,7 @@ function checkpoints.save(run, out)
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
   metadata["threads.effective"] = checkpoints.threads(spec)
   settings.write(spec.settings or {}, metadata)
-  for name, value in pairs(run.o) do
+  for name, value in pairs(spec.o) do
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
     if not effective.TOLD[name] then
       metadata["option." .. name] = recipes.value_text(value)

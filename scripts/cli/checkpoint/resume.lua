@@ -41,7 +41,11 @@ function resume.place(run, opened, note)
       report.step + 1, opened.directory, before, opened.text("accumulate") or "its"))
     place, before = place - before, 0
   end
-  run.next_batch, run.micro_before = place * parts / was, before
+  run.next_batch, run.micro_before = place * parts / was / run.joined, before
+  if run.next_batch ~= math.floor(run.next_batch) then
+    fail.usage(("--accumulate %d: %s is %d micro-batches into the data, which steps of %d that run as one do not reach")
+      :format(run.spec.accumulate, opened.directory, place, run.joined))
+  end
   for _, row in ipairs(run.spec.shrunk or {}) do row.step = report.step end
   return before
 end
@@ -49,7 +53,9 @@ end
 -- A checkpoint keeps the options it was saved under; those of the run count from the next step on.
 function resume.configure(run)
   local about = { seed = run.spec.seed, steps = run.spec.steps, accumulate = run.spec.accumulate }
-  fail.check("--resume", run.stepper:configure(recipes.stepper_options(run.recipe, run.o, about)))
+  local options = recipes.stepper_options(run.recipe, run.spec.o, about)
+  options.micro_steps = run.micro_steps
+  fail.check("--resume", run.stepper:configure(options))
 end
 
 -- Where a schedule that ends does so.
@@ -71,7 +77,7 @@ local function differences(run, opened)
     if was ~= nil and now ~= nil and was ~= now then rows[#rows + 1] = { what, was, now } end
   end
   for _, row in ipairs(run.recipe.rows) do
-    local name, value = row[1], run.o[row[1]]
+    local name, value = row[1], spec.o[row[1]]
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
     if value ~= nil and name ~= "schedule_steps" then compare(name, opened.option(name), recipes.value_text(value)) end
   end

@@ -10,6 +10,7 @@ local files = require "cli.base.files"
 local fit = require "cli.plan.fit"
 local format = require "cli.base.format"
 local formats = require "cli.recipe.formats"
+local joined = require "cli.train.joined"
 local joint = require "cli.plan.joint"
 local json = require "cli.base.json"
 local lengths = require "cli.recipe.lengths"
@@ -131,6 +132,8 @@ return function(arguments, root)
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
   micro_steps = micro_steps or 1
   o = effective.told(recipe, o, micro_steps)
+  local asked, of_step = o, micro_steps
+  o, micro_steps = joined.of(recipe, o, micro_steps, options)
   together(changed(options, { plans_alone = true }), o, micro_steps)
   if options.fuse_update and (o.clip or 0) ~= 0 and not options.quiet then
     io.stderr:write(("note: to train with --fuse-update needs clip=0; here clip is %g\n"):format(o.clip))
@@ -169,7 +172,7 @@ return function(arguments, root)
     local out = rows_of(numbers, micro_steps)
     out[#out + 1] = { "parameter_count", count }
     out[#out + 1] = { "trainable_parameters", trained }
-    for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do out[#out + 1] = row end
+    for _, row in ipairs(joint.rows(asked, of_step, numbers, candidates)) do out[#out + 1] = row end
     if options.amp_rules then out[#out + 1] = { "amp", precision.json(plan, options) } end
     if list then out[#out + 1] = { "programs", store.json(list, micro_steps) } end
     local text = json.encode(json.object(out))

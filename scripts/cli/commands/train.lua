@@ -196,7 +196,7 @@ end
 
 -- What the run's page begins with.
 local function about_page(run, options)
-  local text = facts("cairn train " .. run.recipe.name, run.recipe, run.o, options, run.summary, run.spec.accumulate)
+  local text = facts("cairn train " .. run.recipe.name, run.recipe, run.o, options, run.summary, run.micro_steps)
   local rows = {}
   for line in text:gmatch("[^\n]+") do
     local what, words = line:match("^(%l+): (.*)$")
@@ -209,7 +209,7 @@ end
 -- library draws none.
 local function write_plan(run, out, options, texts, note)
   write_file(out .. "/run.json", "wb", config.text(run.spec, texts))
-  local title = facts("cairn train " .. run.recipe.name, run.recipe, run.o, options, run.summary, run.spec.accumulate)
+  local title = facts("cairn train " .. run.recipe.name, run.recipe, run.o, options, run.summary, run.micro_steps)
   local picture, page, err = out .. "/plan.html", run.plan:render("html", title)
   if not page and err.status == "UNSUPPORTED" then
     note("note: plan.html: " .. tostring(err))
@@ -296,6 +296,7 @@ return function(arguments, root)
                    evaluations = records.array(options.json), evaluation_seconds = 0, empty_steps = 0,
                    evaluates = run.evaluation ~= nil, dry = options.dry_run, skipped_steps = skipped,
                    plan = run.summary, accumulate = spec.accumulate, batch = spec.o.batch,
+                   micro_steps = run.micro_steps, counted = run.recipe.unit,
                    optimizer = spec.o.optimizer, candidates = candidates, unit = run.unit }
   local state = { first = first, last = options.dry_run and math.min(first + 1, spec.steps) or spec.steps, out = out,
                   options = options, result = result, judge = judge, dry = options.dry_run, take = take,

@@ -6,6 +6,7 @@ local costs = require "cli.plan.costs"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local formats = require "cli.recipe.formats"
+local joined = require "cli.train.joined"
 local json = require "cli.base.json"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
@@ -62,7 +63,7 @@ function Verifier:open(variant)
   options.tiers = self:tiers(options.tiers)
   local device = variant.slow and self.slow_device or self.device
   local plan
-  if variant.budget then  -- the same whatever is accumulated
+  if variant.budget and not self:joins(variant.accumulate) then  -- the same whatever is accumulated
     plan = self.plans[variant.name] or runs.plan(self.graph, device, options)
     self.plans[variant.name] = plan
   end
@@ -73,6 +74,9 @@ function Verifier:open(variant)
     device = device, plan = plan,
   }
 end
+
+-- Whether so many micro-batches of a step are run as one.
+function Verifier:joins(accumulate) return select(2, joined.of(self.recipe, self.o, accumulate, {})) ~= accumulate end
 
 -- Saves a run, and goes on in a new one.
 function Verifier:resume(run, variant)
@@ -142,7 +146,7 @@ function Verifier:train(variant)
       end
       run = self:resume(run, variant)
     end
-    if variant.skips and step == middle then skip(run, result, variant.accumulate) end
+    if variant.skips and step == middle then skip(run, result, run.micro_steps) end
     local made = apply(run, result)
     result.loss[step], result.norm = made.loss, result.norm or made.report.gradient_norm
     result.loss_scale = result.loss_scale or made.report.loss_scale
@@ -225,11 +229,12 @@ end
 -- Option values of one batch that holds the samples of MICRO_BATCHES; nil, with a note, where there is no such batch.
 function Verifier:wide_options()
   if not self.o.batch or self.micro_batches < MICRO_BATCHES then return nil end
+  local crosses = self.recipe.crosses and self.recipe.call("crosses", self.o)
   local wide = {}
   for key, value in pairs(self.o) do wide[key] = value end
   wide.batch = MICRO_BATCHES * self.o.batch
   local function source(o) return { graph = runs.graph(self.recipe, o), batch = dataset_of(self, o).batch } end
-  local difference = self.recipe.guard(comparable, source(self.o), source(wide), MICRO_BATCHES)
+  local difference = crosses or self.recipe.guard(comparable, source(self.o), source(wide), MICRO_BATCHES)
   if not difference and self:draws(self.o) then
     difference = "the model draws random numbers, by the micro-batch's number, as dropout does"
   end
@@ -265,11 +270,14 @@ function Verifier:variants()
       for key, value in pairs(row) do copy[key] = value end
       list[#list + 1] = copy
     end
-    for _, row in ipairs(plain) do add(row) end
+    local joins = self:joins(accumulate)  -- the budgets are of one micro-batch
+    for _, row in ipairs(plain) do
+      if not (joins and row.options and row.options.budget) then add(row) end
+    end
     add { name = "resumed", resumes = "between" }
     local recompute = { policy = "recompute" }
     add { name = "resumed, recompute", resumes = "between", options = recompute }
-    if accumulate > 1 and self.micro_batches > 1 then
+    if accumulate > 1 and self.micro_batches > 1 and not joins then
       add { name = "resumed inside a step", resumes = "inside" }
       add { name = "resumed inside a step, recompute", resumes = "inside", options = recompute }
     end

@@ -192,6 +192,7 @@ local function adopt(self, model)
   local a, says = architecture.of(model.text, model.name)
   local defaults = { model = model.text, model_name = model.name,
                      tied = tostring(directory.tied(model, a, says)) }
+  for name, value in pairs(a.options or {}) do defaults[name] = value end
   local rows = {}
   for i, row in ipairs(self.options) do
     rows[i] = {}

@@ -52,13 +52,13 @@ local function needs(run)
     table.insert(by_name[ours], row)
   end
   local rows = {}
-  for _, info in ipairs(run.graph:parameters()) do
+  for _, info in ipairs(run.graph:saved()) do
     local of_adapter = run.o.lora ~= 0 and adapters.has(info.name)  -- which files of models have not
     for _, row in ipairs(by_name[info.name] or { { info.name, info.name } }) do
       local transposed, stacked = row.transposed or row[3], row.stacked or row[4]
       local shape = { unpack(info.shape, stacked and 2 or 1) }
-      local plain = shape
-      if transposed and #shape == 2 then shape = { shape[2], shape[1] } end
+      local plain = { unpack(shape) }
+      if transposed and #shape > 1 then table.insert(shape, #shape > 2 and 2 or 1, table.remove(shape)) end
       rows[#rows + 1] = { ours = info.name, theirs = row.theirs or row[2], transposed = transposed, stacked = stacked,
                           shape = shape, plain = plain, optional = of_adapter, adapter = of_adapter }
     end

@@ -102,6 +102,7 @@ end
 local function tell(run, state, began)
   local result = state.result
   result.batch, result.accumulate, result.shrunk = run.spec.o.batch, run.spec.accumulate, run.spec.shrunk
+  result.micro_steps = run.micro_steps
   result.plan, result.total_seconds = run.summary, posix.now() - began
   result.records:digest(result)
   result.peak, result.driver = run:usage()

@@ -25,7 +25,7 @@ end
 -- Says so when steps take another time than the profile promised: it was measured under other conditions.
 function result.hint(self, options)
   if not options.profile or options.quiet or options.json or self.timed_steps < DRIFT_STEPS then return end
-  local predicted = summary.step_seconds(self.plan, self.plan.predicted_seconds, self.accumulate)
+  local predicted = summary.step_seconds(self.plan, self.plan.predicted_seconds, self.micro_steps)
   local drift = self.step_seconds_median / predicted - 1
   if math.abs(drift) <= DRIFT then return end
   io.stderr:write(("note: a step takes %s, %s %s than %s predicts (%s); `cairn profile` measures again\n"):format(
@@ -60,11 +60,12 @@ function result.to_json(self, write)
     { "parameter_digest", self.digest }, { "parameter_count", self.parameter_count },
     { "trainable_parameters", self.trainable_parameters }, { "base_digest", self.base_digest },
     { "skipped_steps", self.skipped_steps }, { "loss_scale", self.loss_scale },
-    { "plan", summary.plan(plan, self.accumulate) }, { "first_step", self.first_step },
+    { "plan", summary.plan(plan, self.micro_steps) }, { "first_step", self.first_step },
     { "step_seconds", self.records.seconds:json() }, { "checkpoint", self.checkpoint },
     { "batch", self.batch }, { "accumulate", self.accumulate }, { "optimizer", self.optimizer },
     { "metrics", self.records:metrics_json() }, { "ended", self.ended },
   }
+  if self.counted then rows[#rows + 1] = { self.counted .. "_per_second", self.samples_per_second } end
   if self.evaluates then
     rows[#rows + 1] = { "evaluation", self.evaluations:json() }
     rows[#rows + 1] = { "evaluation_seconds", self.evaluation_seconds }

@@ -5,6 +5,7 @@ local check = require "cli.recipe.check"
 local effective = require "cli.train.effective"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
+local joined = require "cli.train.joined"
 local lengths = require "cli.recipe.lengths"
 local metrics = require "cli.train.metrics"
 local parts = require "cli.data.parts"
@@ -78,7 +79,9 @@ end
 -- initialise, import or restore.
 function run.open(spec)
   spec.o = effective.told(spec.recipe, spec.o, spec.accumulate)
-  local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
+  local o, micro_steps = joined.of(spec.recipe, spec.o, spec.accumulate, spec.options)
+  local self = setmetatable({ spec = spec, recipe = spec.recipe, o = o, next_batch = 0, micro_steps = micro_steps,
+                              joined = spec.accumulate / micro_steps }, Run)
   local note = spec.note or function() end
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note,
                   tokenizer = spec.tokenizer, check_content = spec.check_content,
@@ -86,19 +89,20 @@ function run.open(spec)
   run.helpers(about)
   self.files = about.files
   local function training()
-    return recipes.stepper_options(spec.recipe, spec.o, {
-      seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
+    return changed(recipes.stepper_options(spec.recipe, spec.o, {
+      seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate }),
+      { micro_steps = micro_steps })
   end
   local options = not spec.epochs and training()  -- a mistake in them is found before anything is planned
-  together(spec.options, spec.o, spec.accumulate)
+  together(spec.options, spec.o, micro_steps)
   self.device = spec.device or run.device(spec.options)
   -- Data are opened once it is known that the run fits, but where the sizes of programs depend on them.
   local function dataset()
     local count = spec.parts or 1
-    local o = count == 1 and spec.o or changed(spec.o, { batch = spec.o.batch * count })
-    local data = spec.recipe.call("dataset", o, about)
+    local given = count == 1 and o or changed(o, { batch = o.batch * count })
+    local data = spec.recipe.call("dataset", given, about)
     local prepares, ahead = data.prepared, spec.options.prefetch
-    if ahead and not prepares then data = prefetch.dataset(data, self, o, about, ahead) end
+    if ahead and not prepares then data = prefetch.dataset(data, self, given, about, ahead) end
     local made = count == 1 and data or parts.dataset(data, count)
     made.prepared = prepares
     return made
@@ -111,26 +115,26 @@ function run.open(spec)
   local made = spec.generates == true and sample_rows(self) or spec.generates and spec.generates(self) or {}
   for _, row in ipairs(made) do forward[#forward + 1] = row end
   forward[#forward + 1] = prepared.row(spec.recipe, spec.o)
-  local rows = not spec.plan and programs.rows(spec.recipe, spec.o, about, self.data, forward)
+  local rows = not spec.plan and programs.rows(spec.recipe, o, about, self.data, forward)
   if rows then
     self:plan_programs(rows)
   else
-    self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o, refusal.weights_limit(spec.options, true)),
-      self.device, spec.options, spec.accumulate, spec)
+    self.plan = spec.plan or run.plan(run.graph(spec.recipe, o, refusal.weights_limit(spec.options, true)),
+      self.device, spec.options, micro_steps, changed(spec, { o = o }))
     self.summary = fail.check("plan", self.plan:summary())
   end
   self.graph = self.plan.graph
   self.sums = metrics.sums(self.graph.metrics or {})
-  run.check_fits(self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
+  run.check_fits(self.plan, self.summary, spec.options, micro_steps, not rows and changed(spec, { o = o }) or nil)
   self.inputs = self.graph:inputs()
-  self.unit = run.unit_of(self.inputs)
+  self.unit = spec.recipe.unit and "samples" or run.unit_of(self.inputs)
   self.data = self.data or dataset()
   if self.evaluation then self.evaluation:open(spec.recipe) end
   if spec.epochs then
     if not self.data.batches then
       fail.usage("--epochs: the recipe's data have no end: its dataset states no `batches`; give --steps")
     end
-    spec.steps = spec.epochs * math.ceil(self.data.batches / spec.accumulate)
+    spec.steps = spec.epochs * math.ceil(self.data.batches / micro_steps)
     about.steps = spec.steps
   end
   posix.trim_heap()
@@ -150,7 +154,7 @@ function run.forward(self) return setmetatable(self, Run) end
 function Run:plan_programs(rows)
   local spec = self.spec
   local list, largest, peaks = progress.meanwhile(spec.options, "planning", run.plan_set,
-    spec.recipe, rows, self.device, spec.options, spec.accumulate, spec.o,
+    spec.recipe, rows, self.device, spec.options, self.micro_steps, self.o,
     refusal.weights_limit(spec.options, true))
   self.programs = list
   self.plan, self.summary = largest.plan, largest.summary

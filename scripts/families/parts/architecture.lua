@@ -198,11 +198,18 @@ local function classes(c, a)
   end
 end
 
+-- Of a model of pictures: options (values of the recipe's that the config says), names, unused; the rest is the
+-- recipe's own.
+local function of_pictures(c, where)
+  return { where = where, names = {}, unused = { "num_batches_tracked$", "position_ids$" },
+           options = { image = c.image_size, channels = c.num_channels, classes = #labels.of(c, where) } }
+end
+
 -- The architecture that a config.json's text describes. where: its name for messages. Also returns whether the config
 -- says itself if the head is tied.
 function architecture.of(text, where)
   local c, family, name, says_tied, wrapped, place = config.read(text, where)
-  local a = standard(c, place)
+  local a = family.of_pictures and of_pictures(c, place) or standard(c, place)
   a.family, a.wrapped, a.recipe = name, wrapped, family.recipe or "decoder"
   family.shape(c, a, architecture)
   if a.experts and not any(a.experts.layers) then a.experts = nil end

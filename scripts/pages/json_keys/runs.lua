@@ -84,6 +84,7 @@ return {
       { "tokens_per_second", "without the first step; of the recipe's own count of tokens: of instruction data all " ..
         "that are no padding, those of prompts included" },
       { "samples_per_second", "null where the recipe does not say how many a micro-batch has" },
+      { "images_per_second", "of recipes over pictures: the same" },
       { "total_seconds", "of training, evaluation and saving" },
       { "epochs", "null where data have no end" },
       { "peak_bytes." .. TIERS, "measured by the ledger: equal to `planned_peak_bytes`" },

@@ -105,19 +105,29 @@ end
 
 function Context:op(...) return self.graph:op(...) end
 
--- The parameter `name` of `owner`: made at its first use, tied at later ones.
-function Context:parameter(owner, name, dims, options)
+-- What `owner` has by this name: made by make(name in the graph) at its first use, tied at later ones.
+local function of_owner_by(self, owner, name, make)
   local of_owner = self.made[owner] or {}
   self.made[owner] = of_owner
   if not of_owner[name] then
     local whole = self.prefix .. name
     if self.graph:find(whole) then
       error(("a value named '%s' exists already; modules of one graph need names of their own: " ..
-        "context:child(\"left\", module, x) instead of module:build(context, x)"):format(whole), 2)
+        "context:child(\"left\", module, x) instead of module:build(context, x)"):format(whole), 3)
     end
-    of_owner[name] = self.graph:parameter(whole, dims, options)
+    of_owner[name] = make(whole)
   end
   return of_owner[name]
+end
+
+-- The parameter `name` of `owner`.
+function Context:parameter(owner, name, dims, options)
+  return of_owner_by(self, owner, name, function(whole) return self.graph:parameter(whole, dims, options) end)
+end
+
+-- The statistic `name` of `owner`, which begins with `fill`.
+function Context:statistic(owner, name, dims, fill)
+  return of_owner_by(self, owner, name, function(whole) return self.graph:statistic(whole, dims, { fill = fill }) end)
 end
 
 -- Builds a child under a name of its own; "": under its parent's.

@@ -54,20 +54,76 @@ return {
       "a pre-norm transformer block: causal attention, then an mlp of `ratio` (4) times the width. `norm`: " ..
       "\"layer\" or \"rms\"; `mlp`: \"gelu\" or \"swiglu\"; `name` makes it a region" },
   } },
+  { "Pictures and sequences", {
+    { "Conv2d", "inputs, outputs, kernel, { stride, padding, dilation, groups, bias, init }",
+      "x[batch, h, w, inputs] -> y[batch, h', w', outputs]",
+      "a convolution, channels last; weights are [outputs, kernel, kernel, inputs / groups], and start uniform in " ..
+      "+-1/sqrt(fan_in). Numbers by axis are one, or a list; `padding` may be a list of before and after each axis" },
+    { "Conv1d", "inputs, outputs, kernel, { stride, padding, dilation, groups, bias, init, causal }",
+      "x[batch, time, inputs] -> y[batch, time', outputs]", "the same over time; `causal` = true sees the past alone" },
+    { "ConvTranspose2d", "inputs, outputs, kernel, { stride, padding, dilation, groups, bias, init, size }",
+      "x[batch, h, w, inputs] -> y[batch, h', w', outputs]",
+      "a convolution's gradient; `size`: of y, by default the smallest. Weights are [inputs, kernel, kernel, " ..
+      "outputs / groups]" },
+    { "MaxPool2d", "window, { stride, padding }", "x[batch, h, w, C] -> y[batch, h', w', C]",
+      "the largest of each window; `stride`: by default the window" },
+    { "AvgPool2d", "window, { stride, padding, countPadding }", "x[batch, h, w, C] -> y[batch, h', w', C]",
+      "the mean of each window; `countPadding` = false leaves padding out" },
+    { "AdaptiveAvgPool2d", "size", "x[batch, h, w, C] -> y[batch, size, size, C]",
+      "means of windows that share x out" },
+    { "GlobalAvgPool", "", "x[batch, .., C] -> y[batch, C]", "the mean over all axes between" },
+    { "Upsample", "size, mode, alignCorners", "x[batch, h, w, C] -> y[batch, h', w', C]",
+      "`size`: of y, or `{ scale = factor }`; `mode`: \"nearest\" (nil) or \"bilinear\"" },
+    { "Pad", "before, after, value", "x[..] -> y[..]", "lists of elements of `value` (0) before and after each axis" },
+    { "Patches", "window, { stride, padding, dilation }", "x[batch, h, w, C] -> y[batch, h', w', window C]",
+      "each window as a row" },
+    { "SpatialConvolution", "inputs, outputs, kW, kH, dW, dH, padW, padH",
+      "x[batch, h, w, inputs] -> y[batch, h', w', outputs]", "`Conv2d` by Torch7's arguments" },
+    { "TemporalConvolution", "inputs, outputs, kernel, stride", "x[batch, time, inputs] -> y[batch, time', outputs]",
+      "`Conv1d` by Torch7's arguments" },
+    { "SpatialMaxPooling", "kW, kH, dW, dH, padW, padH", "x[batch, h, w, C] -> y[batch, h', w', C]",
+      "`MaxPool2d` by Torch7's arguments" },
+    { "SpatialAveragePooling", "kW, kH, dW, dH, padW, padH", "x[batch, h, w, C] -> y[batch, h', w', C]",
+      "`AvgPool2d` by Torch7's arguments" },
+  } },
+  { "Norms by channel, and branches", {
+    { "BatchNorm", "channels, { eps, momentum, affine, start }", "x[.., channels] -> y of the same shape",
+      "by the mean and variance of each channel of the micro-batch, `eps` (1e-5) added; once per step " ..
+      "`running_mean` and `running_var` move by `momentum` (0.1) to those of its micro-batches. Evaluation takes " ..
+      "these. `start`: of the weight (1)" },
+    { "SpatialBatchNormalization", "channels, eps, momentum, affine", "x[.., channels] -> y of the same shape",
+      "`BatchNorm` by Torch7's arguments" },
+    { "BatchNormalization", "channels, eps, momentum, affine", "x[.., channels] -> y of the same shape",
+      "`BatchNorm` by Torch7's arguments" },
+    { "GroupNorm", "groups, channels, { eps, affine, start }", "x[batch, .., channels] -> y of the same shape",
+      "by the mean and variance of a sample's groups of channels" },
+    { "L2Normalize", "eps", SAME, "x / max(|x|, eps) over the last axis; `eps`: 1e-12" },
+    { "LayerScale", "width, start, name", "x[.., width] -> y[.., width]",
+      "times a learned parameter `name` (\"weight\"), which begins at `start` (1e-5)" },
+    { "DropPath", "rate", "x[batch, ..] -> y of the same shape",
+      "while a graph trains, 0 for a share `rate` (0) of the samples, and x / (1 - rate) for the rest" },
+  } },
   { "Recurrent layers", {
-    { "LSTM", "inputs, hidden, { bias, last, init, recurrentInit }",
+    { "LSTM", "inputs, hidden, { bias, last, init, recurrentInit, layers, bidirectional }",
       "x[batch, time, inputs] -> y[batch, time, hidden]",
-      "unrolled over time, from states of 0; parameters, gates and results are PyTorch's: `weight_ih`, `weight_hh`, " ..
-      "`bias_ih`, `bias_hh`, i f g o. `last` = true: y[batch, hidden], of the last time. Weights start uniform in " ..
-      "+-1/sqrt(hidden)" },
-    { "GRU", "inputs, hidden, { bias, last, init, recurrentInit }", "x[batch, time, inputs] -> y[batch, time, hidden]",
-      "the same with gates r z n" },
+      "from states of 0; parameters, gates and results are PyTorch's: `weight_ih`, `weight_hh`, `bias_ih`, " ..
+      "`bias_hh`, i f g o; those of further `layers` (1) end in `_l1`, .., of the other direction in `_reverse`. " ..
+      "`bidirectional` = true: y[.., 2 hidden]. `last` = true: y[batch, hidden], of the last time. Weights start " ..
+      "uniform in +-1/sqrt(hidden)" },
+    { "GRU", "inputs, hidden, { bias, last, init, recurrentInit, layers, bidirectional }",
+      "x[batch, time, inputs] -> y[batch, time, hidden]", "the same with gates r z n" },
   } },
   { "Containers", {
     { "Sequential", "module, ...", "of its modules", "one after the other; `:add(module, name)` adds one" },
     { "Residual", "module", SAME, "x + module(x)" },
     { "Region", "name, policy, module", "of its module",
       "a checkpoint region; `policy`: \"planner\" (nil), \"keep\", \"recompute\", \"offload\"" },
+    { "ConcatTable", "module, ...", "x -> a list", "each module's result on the same x; `:add(module, name)`" },
+    { "ParallelTable", "module, ...", "a list -> a list", "module i on element i; `:add(module, name)`" },
+    { "CAddTable", "", "a list -> y", "the sum" },
+    { "CMulTable", "", "a list -> y", "the product" },
+    { "JoinTable", "axis", "a list -> y", "one after the other along `axis` (from 0; default: the channels)" },
+    { "Concat", "axis, module, ...", "x -> y", "`ConcatTable`, then `JoinTable`; the axis may be left out" },
   } },
   { "Criterions", {
     { "MSECriterion", "", "y[..], target[..]", "the mean of (y - target)^2" },
@@ -77,6 +133,15 @@ return {
       "y[.., width], target[..] of i32",
       "a last layer without bias and cross-entropy in one: logits are never all in memory. `tied`: an `Embedding` " ..
       "whose table is the weight. Logits are multiplied by `scale`, then softcap * tanh(logits / softcap)" },
+    { "ContrastiveCriterion", "{ scale, learned, most, accuracy }", "y[N, width], target[N, width]",
+      "InfoNCE in both directions, as CLIP: row i of y belongs to row i of the target and to no other. `scale` " ..
+      "(1 / 0.07) of the products is learned, as exp(`logit_scale`), and at most `most` (100); `learned` = false " ..
+      "fixes it" },
+    { "SigLIPCriterion", "{ scale, bias }", "y[N, width], target[N, width]",
+      "the sigmoid of each product, times a learned `scale` (10) and plus a learned `bias` (-10), says whether the " ..
+      "two rows belong together" },
+    { "TripletCriterion", "margin", "y[N, width], target[N, width]",
+      "the mean of max(0, margin + y_i t_j - y_i t_i) over all other rows j; `margin`: 0.2" },
   } },
   -- Of cairn.nn.init.
   init = {

@@ -30,7 +30,6 @@ for name, remedy in pairs {
 end
 
 -- Modules and criterions.
-local CONVOLUTION = "there are no convolutions; nn.Linear takes patches that the dataset cuts"
 local OWN = "; nn.define makes a module of ops of the graph (cairn.ops())"
 for name, remedy in pairs {
   LookupTable = "nn.Embedding(vocabulary, width), whose ids count from 0",
@@ -38,25 +37,22 @@ for name, remedy in pairs {
   ClassNLLCriterion = "nn.CrossEntropyCriterion(), on logits; targets count from 0, and -100 is left out",
   LogSoftMax = "nn.CrossEntropyCriterion(), which is on logits",
   BCECriterion = "nn.CrossEntropyCriterion() on two logits",
-  ConcatTable = "nn.Residual(module) for x + module(x)" .. OWN,
-  CAddTable = "nn.Residual(module) for x + module(x)" .. OWN,
   Swish = "nn.SiLU()",
   Softplus = "nn.SoftPlus()", Square = "nn.Power(2)",
   HardTanh = "nn.Clamp(-1, 1)", Hardtanh = "nn.Clamp(-1, 1)", ReLU6 = "nn.Clamp(0, 6)",
   MM = "context:op(\"matmul\", a, b) in a module of nn.define",
   BatchMM = "context:op(\"matmul\", a, b) in a module of nn.define",
-  BatchNormalization = "nn.LayerNorm(width) or nn.RMSNorm(width)",
-  BatchNorm1d = "nn.LayerNorm(width) or nn.RMSNorm(width)",
-  BatchNorm2d = "nn.LayerNorm(width) or nn.RMSNorm(width)",
-  SpatialConvolution = CONVOLUTION, TemporalConvolution = CONVOLUTION, SpatialMaxPooling = CONVOLUTION,
-  Conv1d = CONVOLUTION, Conv2d = CONVOLUTION, Conv3d = CONVOLUTION, MaxPool2d = CONVOLUTION,
-  Flatten = "nn.View(dims...)",
+  BatchNorm1d = "nn.BatchNorm(channels)", BatchNorm2d = "nn.BatchNorm(channels)",
+  Conv3d = "there are convolutions of one and two spatial axes alone: nn.Conv1d, nn.Conv2d",
+  TemporalMaxPooling = "nn.MaxPool2d(window), which takes sequences, too",
+  Flatten = "nn.View(dims...)", InstanceNorm2d = "nn.GroupNorm(channels, channels)",
+  SpatialUpSamplingNearest = "nn.Upsample { scale = factor }",
+  SpatialUpSamplingBilinear = "nn.Upsample({ scale = factor }, \"bilinear\")",
+  TripletMarginLoss = "nn.TripletCriterion(margin), by products of pairs", Normalize = "nn.L2Normalize()",
   MSELoss = "nn.MSECriterion()",
   CrossEntropyLoss = "nn.CrossEntropyCriterion()",
   MultiheadAttention = "nn.MultiHeadAttention(width, heads), of x[batch, time, width] with itself",
   TransformerEncoderLayer = "nn.Block(width, heads)" .. OWN,
-  Concat = "context:op(\"concat\", ...) in a module of nn.define",
-  JoinTable = "context:op(\"concat\", ...) in a module of nn.define",
   Parallel = "modules of one input each" .. OWN,
   StochasticGradient = "nn.Trainer",
 } do

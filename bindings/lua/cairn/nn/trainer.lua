@@ -75,7 +75,7 @@ function Trainer:step(input, target)
   return self.stepper:micro()
 end
 
--- The model's output for an input, with today's parameters. Returns an array of numbers, or nil, err.
+-- The model's output for an input, with today's parameters and statistics. Returns an array of numbers, or nil, err.
 function Trainer:predict(input)
   local ok, err
   if not self.evaluating then
@@ -88,12 +88,15 @@ function Trainer:predict(input)
     if not forward then return nil, err end
     self.evaluating = forward
   end
-  for _, info in ipairs(self.evaluating.graph:parameters()) do
-    local values
-    values, err = self.session:read(info.name)
-    if not values then return nil, err end
-    ok, err = self.evaluating:write(info.name, values)
-    if not ok then return nil, err end
+  local evaluated = self.evaluating.graph
+  for _, list in ipairs { evaluated:parameters(), evaluated:statistics() } do
+    for _, info in ipairs(list) do
+      local values
+      values, err = self.session:read(info.name)
+      if not values then return nil, err end
+      ok, err = self.evaluating:write(info.name, values)
+      if not ok then return nil, err end
+    end
   end
   ok, err = self.evaluating:write("input", input)
   if ok then ok, err = self.evaluating:run() end
