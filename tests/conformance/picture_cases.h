@@ -59,9 +59,9 @@ inline void add_convolutions(std::vector<Case>& to) {
 }
 
 inline void add_pool(std::vector<Case>& to, const Sizes& x, const Sizes& window, const WindowAttrs& attrs) {
-  to.push_back({"max_pool", {T(x)}, attrs.of({{"window", window}})});
+  to.push_back({"max_pool", {T(x)}, attrs.of({{"kernel", window}})});
   for (const int64_t count : {1, 0})
-    to.push_back({"average_pool", {T(x)}, attrs.of({{"window", window}, {"count_padding", count}})});
+    to.push_back({"average_pool", {T(x)}, attrs.of({{"kernel", window}, {"count_padding", count}})});
 }
 
 inline void add_adaptive(std::vector<Case>& to, const Sizes& x, const Sizes& size) {
@@ -77,7 +77,7 @@ inline void add_resize(std::vector<Case>& to, const Sizes& x, const Sizes& size)
 
 inline void add_patches(std::vector<Case>& to, const Sizes& x, const Sizes& window,
                         const WindowAttrs& attrs) {
-  to.push_back({"patches", {T(x)}, attrs.of({{"window", window}})});
+  to.push_back({"patches", {T(x)}, attrs.of({{"kernel", window}})});
 }
 
 inline void add_pools(std::vector<Case>& to) {
@@ -196,7 +196,7 @@ inline void add_backend_pictures(std::vector<Case>& to) {
   add_pool(to, {2, 33, 17}, {3}, {.stride = {2}, .padding = {1}});
   add_pool(to, {2, 14, 13, 64}, {3}, {.stride = {2}, .padding = {1}});
   add_pool(to, {1, 8, 10, 33}, {2}, {});
-  to.push_back({"max_pool", {whole(T({2, 9, 8, 17}))}, {{"window", Sizes{3}}, {"stride", Sizes{1}}}});
+  to.push_back({"max_pool", {whole(T({2, 9, 8, 17}))}, {{"kernel", Sizes{3}}, {"stride", Sizes{1}}}});
   add_adaptive(to, {2, 7, 7, 129}, {1});
   add_adaptive(to, {1, 13, 10, 16}, {6, 3});
   add_resize(to, {1, 7, 9, 33}, {14, 18});

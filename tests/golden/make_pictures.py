@@ -67,7 +67,7 @@ def convolutions():
             rows = (x.shape[1] + 2 * padding[0] - dilation[0] * (window[0] - 1) - 1) // stride[0] + 1
             y = columns.view(n, x.shape[-1], window[0] * window[1], count).permute(0, 3, 2, 1)
             return y.reshape(n, rows, count // rows, -1)
-        case(lines, "patches", [T(*x)], {"window": window, "stride": stride, "padding": padding, "dilation": dilation}, function)
+        case(lines, "patches", [T(*x)], {"kernel": window, "stride": stride, "padding": padding, "dilation": dilation}, function)
 
     patches((2, 4, 4, 3), [2, 2], [2, 2], [0, 0], [1, 1])
     patches((1, 5, 6, 2), [2, 3], [2, 1], [1, 0], [1, 2])
@@ -81,7 +81,7 @@ def pools():
         axes = len(window)
         maximum = F.max_pool1d if axes == 1 else F.max_pool2d
         mean = F.avg_pool1d if axes == 1 else F.avg_pool2d
-        attrs = {"window": window, "stride": stride, "padding": padding}
+        attrs = {"kernel": window, "stride": stride, "padding": padding}
 
         def largest(x):
             y, places = maximum(first(x), window, stride, padding, return_indices=True)

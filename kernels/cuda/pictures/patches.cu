@@ -48,7 +48,7 @@ std::unique_ptr<Kernel> make_patches_of(const Signature& s, bool gradient) {
   const Shape& x = gradient ? s.out[0].shape : s.in[0].shape;
   PictureWindows z;
   if (!fast_float(s.in[0]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
-  const Windows all = make_windows(x, s.attrs->list("window"), *s.attrs);
+  const Windows all = make_windows(x, s.attrs->list("kernel"), *s.attrs);
   if (!picture_windows(all, &z) || all.taps() * all.channels > (int64_t{1} << 30)) return nullptr;
   const int64_t count = s.out[0].shape.elements();
   return with_channels(s.in[0].dtype, z.channels, [&](auto zero, auto each) {

@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kPictureThreads)
 
 bool pool_of(const Signature& s, const TensorDesc& x, PictureWindows* z) {
   if (!fast_float(s.in[0]) || x.dtype != s.in[0].dtype) return false;
-  return picture_windows(make_windows(x.shape, s.attrs->list("window"), *s.attrs, true), z);
+  return picture_windows(make_windows(x.shape, s.attrs->list("kernel"), *s.attrs, true), z);
 }
 
 std::unique_ptr<Kernel> make_average(const Signature& s, bool gradient) {

@@ -6,7 +6,7 @@ namespace cairn::kernels::reference {
 namespace {
 
 Windows pool_windows(const Signature& s, const Shape& x) {
-  return make_windows(x, s.attrs->list("window"), *s.attrs, true);
+  return make_windows(x, s.attrs->list("kernel"), *s.attrs, true);
 }
 
 bool larger(double a, double b) { return a > b || (std::isnan(a) && !std::isnan(b)); }
@@ -121,7 +121,7 @@ template <class T>
 class Patches : public Kernel {
  public:
   explicit Patches(const Signature& s)
-      : all_(make_windows(s.in[0].shape, s.attrs->list("window"), *s.attrs)) {}
+      : all_(make_windows(s.in[0].shape, s.attrs->list("kernel"), *s.attrs)) {}
   void run(const Call& c) const override {
     const int64_t width = all_.taps() * all_.channels;
     each_output(all_, [&](int64_t n, int64_t i, int64_t j, int64_t row) {
@@ -142,7 +142,7 @@ template <class T>
 class PatchesGrad : public Kernel {
  public:
   explicit PatchesGrad(const Signature& s)
-      : all_(make_windows(s.out[0].shape, s.attrs->list("window"), *s.attrs)) {}
+      : all_(make_windows(s.out[0].shape, s.attrs->list("kernel"), *s.attrs)) {}
   int64_t workspace_bytes() const override { return all_.pixels_in() * all_.channels * 8; }
   void run(const Call& c) const override {
     const PlaceSums dx(c);

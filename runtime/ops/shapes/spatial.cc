@@ -69,10 +69,10 @@ Windows check_windows(const Operands& o, const Shape& x, const std::vector<int64
   for (const WindowAxis* a : {&all.h, &all.w}) {
     if (a->adaptive) continue;
     const int64_t room = checked_add(a->in, checked_add(a->before, a->after));
-    o.check_attr(a->span() <= room, "window", a->span(), "it is wider than the ", room,
+    o.check_attr(a->span() <= room, "kernel", a->span(), "it is wider than the ", room,
                  " elements of x and its padding");
     o.check_attr(!pools || (a->before < a->window && a->after < a->window), "padding",
-                 std::max(a->before, a->after), "it must be less than the window of ", a->window);
+                 std::max(a->before, a->after), "it must be less than the kernel of ", a->window);
   }
   return all;
 }
@@ -94,12 +94,12 @@ void check_kernel(const Operands& o, int w, int x, const Shape& shape) {
                " / ", groups, ", the channels of a group");
 }
 
-// Of a pool: `window` or the sizes of an adaptive one.
+// Of a pool: `kernel` or the sizes of an adaptive one.
 Windows check_pool(const Operands& o, const Shape& x) {
   const int axes = spatial_axes(x);
-  const std::vector<int64_t> window = check_list(o, "window", axes, 1), size = check_list(o, "size", axes, 1);
-  o.check_attr(window.empty() != size.empty(), "window", cat("a list of ", window.size()),
-               "either window or size, the sizes of y, must be there");
+  const std::vector<int64_t> window = check_list(o, "kernel", axes, 1), size = check_list(o, "size", axes, 1);
+  o.check_attr(window.empty() != size.empty(), "kernel", cat("a list of ", window.size()),
+               "either kernel or size, the sizes of y, must be there");
   o.check_attr(size.empty() || (o.attrs().list("stride").empty() && o.attrs().list("padding").empty()),
                "size", cat("a list of ", size.size()), "it does not go together with stride or padding");
   const int64_t count = o.attrs().integer("count_padding", 1);
@@ -262,7 +262,7 @@ void shape_patches(const ShapeQuery& q) {
   const Operands o(q);
   check_pictures(o, 0);
   const int axes = spatial_axes(o.shape(0));
-  const Windows w = check_windows(o, o.shape(0), check_given(o, "window", axes), false);
+  const Windows w = check_windows(o, o.shape(0), check_given(o, "kernel", axes), false);
   o.put(desc(o.dtype(0), pictures(w.n, outputs(w, axes), checked_mul(w.taps(), w.channels))));
 }
 
@@ -270,10 +270,10 @@ void shape_patches_grad(const ShapeQuery& q) {
   const Operands o(q);
   check_pictures(o, 0);
   const int axes = spatial_axes(o.shape(0));
-  const std::vector<int64_t> window = check_given(o, "window", axes);
+  const std::vector<int64_t> window = check_given(o, "kernel", axes);
   int64_t taps = 1;
   for (int axis = 0; axis < axes; ++axis) taps = checked_mul(taps, of_axis(window, axis));
-  o.check(o.shape(0).last() % taps == 0, 0, "its last dimension is no multiple of the window's ", taps,
+  o.check(o.shape(0).last() % taps == 0, 0, "its last dimension is no multiple of the kernel's ", taps,
           " elements");
   const Shape x = check_input(o, 0, o.shape(0).last() / taps);
   check_made_of(o, 0, check_windows(o, x, window, false));

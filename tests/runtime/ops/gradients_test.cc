@@ -100,14 +100,14 @@ Attrs activation(std::string_view name) { return {{"activation", std::string(nam
 void add_pictures(std::vector<Variant>& to) {
   const TensorDesc x = bf({2, 4, 5, 6}), l = f32({2, 5, 6}), c = f32({6}), h = f32({2, 3});
   const Attrs two{{"stride", List{2}}, {"padding", List{1}}, {"groups", int64_t{2}}},
-      window{{"window", List{2}}}, size{{"size", List{3}}};
+      window{{"kernel", List{2}}}, size{{"size", List{3}}};
   to.push_back({"conv", {x, f32({4, 3, 3, 3}), f32({4})}, two});
   to.push_back({"conv", {l, f32({4, 2, 6})}, {}});
   to.push_back({"conv_transpose", {x, f32({6, 3, 3, 2})}, two});
   to.push_back({"max_pool", {x}, window});
   to.push_back({"max_pool", {l}, size});
   to.push_back({"average_pool", {x}, size});
-  to.push_back({"average_pool", {l}, {{"window", List{2}}, {"count_padding", int64_t{0}}}});
+  to.push_back({"average_pool", {l}, {{"kernel", List{2}}, {"count_padding", int64_t{0}}}});
   to.push_back({"resize", {x}, {{"size", List{8, 2}}, {"mode", std::string("bilinear")}}});
   to.push_back({"resize", {l}, size});
   to.push_back({"pad", {l}, {{"before", List{0, 1, 0}}, {"after", List{0, 0, 2}}}});

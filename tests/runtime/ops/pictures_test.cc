@@ -29,19 +29,19 @@ TEST(Pictures, ShapesAreInferred) {
   Attrs kernel = strided;
   kernel.set("kernel", List{3, 3});
   expect("conv_grad_weight", {x, bf({2, 4, 5, 4})}, kernel, {f32({4, 3, 3, 3}), f32({4})});
-  expect("max_pool", {x}, list("window", {2}), {bf({2, 4, 4, 6}), i32({2, 4, 4, 6})});
-  expect("max_pool", {l}, {{"window", List{3}}, {"stride", List{2}}, {"padding", List{1}}},
+  expect("max_pool", {x}, list("kernel", {2}), {bf({2, 4, 4, 6}), i32({2, 4, 4, 6})});
+  expect("max_pool", {l}, {{"kernel", List{3}}, {"stride", List{2}}, {"padding", List{1}}},
          {f32({2, 5, 6}), i32({2, 5, 6})});
   expect("max_pool", {x}, list("size", {1}), {bf({2, 1, 1, 6}), i32({2, 1, 1, 6})});
   expect("max_pool_grad", {bf({2, 4, 4, 6}), i32({2, 4, 4, 6})}, list("input", {8, 9}), {x});
   expect("average_pool", {x}, list("size", {3, 12}), {bf({2, 3, 12, 6})});
-  expect("average_pool_grad", {f32({2, 4, 6})}, {{"window", List{2}}, {"input", List{9}}}, {l});
+  expect("average_pool_grad", {f32({2, 4, 6})}, {{"kernel", List{2}}, {"input", List{9}}}, {l});
   expect("resize", {x}, list("size", {16, 3}), {bf({2, 16, 3, 6})});
   expect("resize_grad", {bf({2, 16, 3, 6})}, list("input", {8, 9}), {x});
   expect("pad", {l}, {{"before", List{0, 1, 2}}, {"after", List{3, 0, 0}}}, {f32({5, 10, 8})});
-  expect("patches", {x}, {{"window", List{4, 3}}, {"stride", List{4, 3}}}, {bf({2, 2, 3, 72})});
+  expect("patches", {x}, {{"kernel", List{4, 3}}, {"stride", List{4, 3}}}, {bf({2, 2, 3, 72})});
   expect("patches_grad", {bf({2, 2, 3, 72})},
-         {{"window", List{4, 3}}, {"stride", List{4, 3}}, {"input", List{8, 9}}}, {x});
+         {{"kernel", List{4, 3}}, {"stride", List{4, 3}}, {"input", List{8, 9}}}, {x});
   const TensorDesc c = f32({6});
   expect("batchnorm", {x, c, c}, {}, {x, c, c});
   expect("batchnorm", {f64({2, 6})}, {}, {f64({2, 6}), f64({6}), f64({6})});
@@ -138,7 +138,7 @@ TEST(Pictures, MistakesOfWindowsAreNamed) {
       {"conv",
        {x, w},
        list("dilation", {4, 1}),
-       "conv: window is 9: it is wider than the 8 elements of x and its padding"},
+       "conv: kernel is 9: it is wider than the 8 elements of x and its padding"},
       {"conv_transpose",
        {x, w},
        {},
@@ -158,18 +158,18 @@ TEST(Pictures, MistakesOfWindowsAreNamed) {
       {"max_pool",
        {x},
        {},
-       "max_pool: window is a list of 0: either window or size, the sizes of y, must be there"},
+       "max_pool: kernel is a list of 0: either kernel or size, the sizes of y, must be there"},
       {"max_pool",
        {x},
        {{"size", List{2}}, {"stride", List{2}}},
        "max_pool: size is a list of 1: it does not go together with stride or padding"},
       {"max_pool",
        {x},
-       {{"window", List{2}}, {"padding", List{2}}},
-       "max_pool: padding is 2: it must be less than the window of 2"},
+       {{"kernel", List{2}}, {"padding", List{2}}},
+       "max_pool: padding is 2: it must be less than the kernel of 2"},
       {"max_pool",
        {{DType::kF32, Shape{1, 1 << 16, 1 << 16, 1}, 0}},
-       list("window", {2}),
+       list("kernel", {2}),
        "max_pool: x is f32[1, 65536, 65536, 1]: it has more places than an i32 can number"},
       {"max_pool_grad",
        {x, i32({2, 8, 8, 6})},
@@ -177,15 +177,15 @@ TEST(Pictures, MistakesOfWindowsAreNamed) {
        "max_pool_grad: places is i32[2, 8, 8, 6], but dy is f32[2, 8, 9, 6]: the shapes differ"},
       {"average_pool_grad",
        {x},
-       {{"window", List{2}}, {"input", List{8, 9}}},
+       {{"kernel", List{2}}, {"input", List{8, 9}}},
        "average_pool_grad: dy is f32[2, 8, 9, 6]: windows over [2, 8, 9, 6] make another shape"},
       {"average_pool_grad",
        {x},
-       {{"window", List{2}}, {"input", List{8}}},
+       {{"kernel", List{2}}, {"input", List{8}}},
        "average_pool_grad: input is a list of 1: it has one number for each spatial axis"},
       {"average_pool",
        {x},
-       {{"window", List{2}}, {"count_padding", int64_t{2}}},
+       {{"kernel", List{2}}, {"count_padding", int64_t{2}}},
        "average_pool: count_padding is 2: it must be 0 or 1"},
       {"resize",
        {x},
@@ -210,16 +210,16 @@ TEST(Pictures, MistakesOfWindowsAreNamed) {
        "pad: before is -1: neither it nor after may be negative"},
       {"patches",
        {l},
-       list("window", {10}),
-       "patches: window is 10: it is wider than the 9 elements of x and its padding"},
+       list("kernel", {10}),
+       "patches: kernel is 10: it is wider than the 9 elements of x and its padding"},
       {"patches",
        {l},
-       list("window", {}),
-       "patches: window is a list of 0: it has one number, or one for each of 1 spatial axes"},
+       list("kernel", {}),
+       "patches: kernel is a list of 0: it has one number, or one for each of 1 spatial axes"},
       {"patches_grad",
        {f32({2, 3, 7})},
-       {{"window", List{3}}, {"input", List{9}}},
-       "patches_grad: dy is f32[2, 3, 7]: its last dimension is no multiple of the window's 3 elements"},
+       {{"kernel", List{3}}, {"input", List{9}}},
+       "patches_grad: dy is f32[2, 3, 7]: its last dimension is no multiple of the kernel's 3 elements"},
   });
 }
 
@@ -328,7 +328,7 @@ TEST(Pictures, SizesThatOverflowAreRefused) {
   EXPECT_THROW(infer("conv", {wide({1, 4, 1}), wide({1, big, 1})}, list("dilation", {most})), Error);
   EXPECT_THROW(infer("conv_transpose", {wide({1, big, 1}), wide({1, 2, 1})}, list("stride", {most})), Error);
   EXPECT_THROW(infer("average_pool", {wide({1, big, 1})}, list("size", {most})), Error);
-  EXPECT_THROW(infer("patches", {wide({1, 1, big})}, {{"window", List{most}}, {"padding", List{most}}}),
+  EXPECT_THROW(infer("patches", {wide({1, 1, big})}, {{"kernel", List{most}}, {"padding", List{most}}}),
                Error);
   EXPECT_THROW(
       infer("pad", {f32({1})}, {{"before", List{std::numeric_limits<int64_t>::max()}}, {"after", List{1}}}),

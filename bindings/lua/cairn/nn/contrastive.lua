@@ -29,15 +29,6 @@ local function factor(self, context, name, dims)
   return self.most and (context:op("clamp", scale, { max = self.most })) or scale
 end
 
--- 0 .. N-1, i32: where the largest element of each window of one element is.
-local function numbers(context, y)
-  local count = y:shape()[1]
-  local column = context:op("slice", y, { axis = 1, begin = 0, ["end"] = 1 })
-  local _, places = context:op("max_pool", (context:op("reshape", column, { shape = { 1, count, 1 } })),
-    { window = { 1 } })
-  return (context:op("reshape", places, { shape = { count } }))
-end
-
 -- InfoNCE (van den Oord et al., 2018) in both directions, as CLIP: the mean of two cross-entropies over the products.
 -- settings: scale (1 / 0.07, learned; `learned` = false: fixed), most (100: the learned scale is not more), accuracy.
 nn.ContrastiveCriterion = of_pairs("ContrastiveCriterion", function(self, settings)
@@ -45,7 +36,7 @@ nn.ContrastiveCriterion = of_pairs("ContrastiveCriterion", function(self, settin
   self.scale, self.learned, self.most = settings.scale or 1 / 0.07, settings.learned ~= false, settings.most or 100
   self.accuracy = settings.accuracy
 end, function(self, context, y, target)
-  local targets, options = numbers(context, y), { accuracy = self.accuracy and 1 or nil }
+  local targets, options = context:op("row_numbers", y), { accuracy = self.accuracy and 1 or nil }
   local scaled, other = y, target
   if self.learned then
     local scale = factor(self, context, "logit_scale", {})

@@ -88,7 +88,7 @@ end)
 local function pool(kind, op, known)
   nn[kind] = define(kind, function(self, window, settings)
     settings = settings_of(kind, settings, known)
-    self.attributes = { window = list(window), stride = list(settings.stride), padding = list(settings.padding) }
+    self.attributes = { kernel = list(window), stride = list(settings.stride), padding = list(settings.padding) }
     if settings.countPadding ~= nil then self.attributes.count_padding = settings.countPadding and 1 or 0 end
   end, function(self, context, x) return (context:op(op, x, self.attributes)) end)
 end
@@ -128,7 +128,7 @@ end, function(self, context, x) return (context:op("pad", x, self.attributes)) e
 -- Windows as rows: x[batch, height, width, C] -> y[batch, rows, columns, window C].
 nn.Patches = define("Patches", function(self, window, settings)
   settings = settings_of("Patches", settings, "stride padding dilation")
-  self.attributes = { window = list(window), stride = list(settings.stride), padding = list(settings.padding),
+  self.attributes = { kernel = list(window), stride = list(settings.stride), padding = list(settings.padding),
                       dilation = list(settings.dilation) }
 end, function(self, context, x) return (context:op("patches", x, self.attributes)) end)
 

@@ -28,7 +28,7 @@ TEST(CudaPools, NanAndTheFirstOfEqualOnes) {
     RowCase c{"max_pool",
               {exact(t, {1, 6, 6, 9})},
               {desc(t, {1, 2, 2, 9}), desc(DType::kI32, {1, 2, 2, 9})},
-              with("window", List{3})};
+              with("kernel", List{3})};
     c.edit = [](std::span<const Tensor> in) {
       for (const int64_t i : {40, 49, 200, 300}) set(in[0], i, std::nan(""));
       for (int64_t i = 0; i < 3; ++i) set(in[0], 9 * i, -HUGE_VAL);

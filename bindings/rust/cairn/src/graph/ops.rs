@@ -117,6 +117,95 @@ impl GraphBuilder {
         GroupedLinear(Op::new(self, "grouped_linear", &[x, w, starts]))
     }
 
+    /// Begins the op `conv`: Convolution, w\[O, kh, kw, C / groups\] (w\[O, k, C / groups\]): y\[n, i, j, o\] =
+    /// b\[o\] + sum over taps and channels of x\[n, i stride + tap dilation - padding, ..\] w\[o, tap, ..\]. Output o
+    /// of group g sees the channels of group g alone. stride, dilation: default 1; padding: default 0. A causal
+    /// convolution over time has padding {dilation (k - 1), 0}.
+    pub fn conv(&mut self, x: Value, w: Value) -> Conv<'_> {
+        Conv(Op::new(self, "conv", &[x, w]))
+    }
+
+    /// Begins the op `conv_transpose`: Transposed convolution: what the gradient x\[N, .., O\] of a convolution's
+    /// output makes its input get, with that convolution's w\[O, kh, kw, C / groups\] and attributes: y\[N, .., C\].
+    /// size: spatial sizes of y; default the smallest.
+    pub fn conv_transpose(&mut self, x: Value, w: Value) -> ConvTranspose<'_> {
+        ConvTranspose(Op::new(self, "conv_transpose", &[x, w]))
+    }
+
+    /// Begins the op `max_pool`: y: the largest of each window's elements, NaN being larger than any number; places
+    /// i32: where it is, h W + w, of equal ones the first. stride: default kernel. size: instead of kernel the sizes of
+    /// y, whose windows share x out (adaptive).
+    pub fn max_pool(&mut self, x: Value) -> MaxPool<'_> {
+        MaxPool(Op::new(self, "max_pool", &[x]))
+    }
+
+    /// Begins the op `average_pool`: y: the mean of each window. Attributes as max\_pool's. count\_padding: 1 (default)
+    /// counts padding as zeros, 0 leaves it out.
+    pub fn average_pool(&mut self, x: Value) -> AveragePool<'_> {
+        AveragePool(Op::new(self, "average_pool", &[x]))
+    }
+
+    /// Begins the op `resize`: x at other spatial sizes. mode: nearest (default) or bilinear, which weighs the nearest
+    /// 2 (4) elements by their distance from the place (o + 1/2) in / out - 1/2; with align\_corners 1 from o (in - 1)
+    /// / (out - 1).
+    pub fn resize(&mut self, x: Value, size: &[i64]) -> Resize<'_> {
+        Resize(Op::new(self, "resize", &[x]).attr("size", size))
+    }
+
+    /// Begins the op `pad`: x with so many elements of `value` (default 0) before and after each axis.
+    pub fn pad(&mut self, x: Value, before: &[i64], after: &[i64]) -> Pad<'_> {
+        Pad(Op::new(self, "pad", &[x]).attr("before", before).attr("after", after))
+    }
+
+    /// Begins the op `patches`: Windows as rows: y\[N, OH, OW, kh kw C\], element after element of the window, each
+    /// with its channels; zeros outside of x.
+    pub fn patches(&mut self, x: Value, kernel: &[i64]) -> Patches<'_> {
+        Patches(Op::new(self, "patches", &[x]).attr("kernel", kernel))
+    }
+
+    /// Begins the op `batchnorm`: y = (x - mean) / sqrt(var + eps) gamma + beta by channel of x\[.., C\]; mean\[C\] and
+    /// var\[C\], over all other axes, of which var is divided by their number of elements, are float32 (float64 in
+    /// float64 graphs). eps: default 1e-5.
+    pub fn batchnorm(&mut self, x: Value) -> Batchnorm<'_> {
+        Batchnorm(Op::new(self, "batchnorm", &[x]))
+    }
+
+    /// Begins the op `normalize`: y = (x - mean) / sqrt(var + eps) gamma + beta by channel of x\[.., C\], with
+    /// statistics that are given: batchnorm in evaluation. They get no gradient. eps: default 1e-5.
+    pub fn normalize(&mut self, x: Value, mean: Value, var: Value) -> Normalize<'_> {
+        Normalize(Op::new(self, "normalize", &[x, mean, var]))
+    }
+
+    /// Begins the op `groupnorm`: y = (x - mean) rstd gamma + beta of x\[N, .., C\]; mean\[N, G\] and rstd\[N, G\] are
+    /// of a sample's group of C / G channels, over all axes between, in float32 (float64). gamma\[C\], beta\[C\].
+    /// groups: G. eps: default 1e-5.
+    pub fn groupnorm(&mut self, x: Value, groups: i64) -> Groupnorm<'_> {
+        Groupnorm(Op::new(self, "groupnorm", &[x]).attr("groups", groups))
+    }
+
+    /// Begins the op `l2_normalize`: y = x / max(norm, eps) over the last axis, norm\[..\] = sqrt(sum of x^2), float32
+    /// (float64). eps: default 1e-12.
+    pub fn l2_normalize(&mut self, x: Value) -> L2Normalize<'_> {
+        L2Normalize(Op::new(self, "l2_normalize", &[x]))
+    }
+
+    /// Begins the op `lstm`: Long short-term memory (Hochreiter and Schmidhuber, 1997): with i, f, g, o the four parts
+    /// of gates\[b, t\] + w\[4H, H\] y\[b, t - 1\], c = sigmoid(f) c\[b, t - 1\] + sigmoid(i) tanh(g), y = sigmoid(o)
+    /// tanh(c): y\[B, T, H\]; c\[B, T, H\] float32 (float64). saved\[B, T, 4H\]: sigmoid(i), sigmoid(f), tanh(g),
+    /// sigmoid(o). h0\[B, H\], c0\[B, H\] float32: y and c before the first step; default 0. reverse: 1 goes from the
+    /// last step to the first.
+    pub fn lstm(&mut self, gates: Value, w: Value) -> Lstm<'_> {
+        Lstm(Op::new(self, "lstm", &[gates, w]))
+    }
+
+    /// Begins the op `gru`: Gated recurrent unit (Cho et al., 2014): with r, z, n the three parts of gates\[b, t\], and
+    /// those of h = w\[3H, H\] y\[b, t - 1\] + b\[3H\]: y = (1 - z) n + z y\[b, t - 1\], where r and z are sigmoids of
+    /// sums, n = tanh(gates\_n + r h\_n): y\[B, T, H\]. saved\[B, T, 4H\]: r, z, n, h\_n. h0\[B, H\]: y before the
+    /// first step; default 0. reverse: as lstm's.
+    pub fn gru(&mut self, gates: Value, w: Value) -> Gru<'_> {
+        Gru(Op::new(self, "gru", &[gates, w]))
+    }
+
     /// Begins the op `gelu`: y = x Phi(x). approximate: tanh (default) or erf.
     pub fn gelu(&mut self, x: Value) -> Gelu<'_> {
         Gelu(Op::new(self, "gelu", &[x]))
@@ -308,7 +397,8 @@ impl GraphBuilder {
     /// Begins the op `accuracy`: hits: how many rows of logits\[.., V\] are largest at their target, the first of equal
     /// numbers being the largest, and none with a NaN; count: how many rows there are; whole numbers as float64
     /// scalars, to be summed over micro-batches. targets\[..\] i32; a row whose target is ignore\_index (default -100),
-    /// or whose weight\[..\] is 0, is in neither; any other target outside \[0, V) is no hit. It has no gradient.
+    /// or whose weight\[..\] is 0, is in neither; any other target outside \[0, V) is no hit. top: a hit is a target
+    /// among so many of the largest; default 1. It has no gradient.
     pub fn accuracy(&mut self, logits: Value, targets: Value) -> Accuracy<'_> {
         Accuracy(Op::new(self, "accuracy", &[logits, targets]))
     }
@@ -318,6 +408,15 @@ impl GraphBuilder {
     /// 1.
     pub fn mse(&mut self, x: Value, y: Value) -> Mse<'_> {
         Mse(Op::new(self, "mse", &[x, y]))
+    }
+
+    /// Begins the op `pair_loss`: A loss of all pairs of rows of a\[N, D\] and b\[N, D\], of which rows of equal number
+    /// belong together, by s\_ij = scale a\_i b\_j + bias; scale\[1\], bias\[1\] float32. kind: sigmoid (Zhai et al.,
+    /// 2023): loss = the sum of softplus(-s\_ii) and of softplus(s\_ij), j != i; weight = N. triplet: loss = the sum of
+    /// max(0, margin + s\_ij - s\_ii), j != i; weight = N (N - 1). margin: default 0.2. Float64 scalars, which the step
+    /// controller divides. The N x N numbers are never in memory.
+    pub fn pair_loss(&mut self, a: Value, b: Value, scale: Value, kind: &str) -> PairLoss<'_> {
+        PairLoss(Op::new(self, "pair_loss", &[a, b, scale]).attr("kind", kind))
     }
 
     /// Begins the op `reshape`: x's bytes under another shape; costs nothing. shape: one -1 is worked out.
@@ -375,6 +474,20 @@ impl GraphBuilder {
     /// ring: 1 counts rows modulo N, so that the cache holds the last N.
     pub fn append(&mut self, cache: Value, x: Value, position: Value) -> Append<'_> {
         Append(Op::new(self, "append", &[cache, x, position]))
+    }
+
+    /// Begins the op `effective`: A value of the effective batch: y\[K \* m, ..\] has the rows x\[m, ..\] of its K
+    /// micro-batches, one after the other. What is computed of y is computed once per effective batch, as the loss has
+    /// to be: losses of pairs of rows are then exact. A step runs every micro-batch twice, at first without backward
+    /// (runtime/step). micro\_steps: K; 1 is x itself.
+    pub fn effective(&mut self, x: Value, micro_steps: i64) -> Effective<'_> {
+        Effective(Op::new(self, "effective", &[x]).attr("micro_steps", micro_steps))
+    }
+
+    /// Begins the op `row_numbers`: y\[N\] i32 = 0, 1, .. N - 1 for x\[N, ..\]: the targets where row i of one value
+    /// belongs to row i of another.
+    pub fn row_numbers(&mut self, x: Value) -> RowNumbers<'_> {
+        RowNumbers(Op::new(self, "row_numbers", &[x]))
     }
 }
 
@@ -829,6 +942,469 @@ impl<'g> GroupedLinear<'g> {
     pub fn build(self) -> Result<Value> {
         self.0.build()
     }
+}
+
+/// The op `conv`, begun by [`GraphBuilder::conv`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Conv<'g>(Op<'g>);
+
+impl<'g> Conv<'g> {
+    /// The operand `b`, which may be left out.
+    pub fn b(self, b: Value) -> Self {
+        Self(self.0.input(2, b))
+    }
+
+    /// The attribute `stride`, which may be left out.
+    pub fn stride(self, stride: &[i64]) -> Self {
+        Self(self.0.attr("stride", stride))
+    }
+
+    /// The attribute `padding`, which may be left out.
+    pub fn padding(self, padding: &[i64]) -> Self {
+        Self(self.0.attr("padding", padding))
+    }
+
+    /// The attribute `dilation`, which may be left out.
+    pub fn dilation(self, dilation: &[i64]) -> Self {
+        Self(self.0.attr("dilation", dilation))
+    }
+
+    /// The attribute `groups`, which may be left out.
+    pub fn groups(self, groups: i64) -> Self {
+        Self(self.0.attr("groups", groups))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `conv_transpose`, begun by [`GraphBuilder::conv_transpose`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct ConvTranspose<'g>(Op<'g>);
+
+impl<'g> ConvTranspose<'g> {
+    /// The attribute `size`, which may be left out.
+    pub fn size(self, size: &[i64]) -> Self {
+        Self(self.0.attr("size", size))
+    }
+
+    /// The attribute `stride`, which may be left out.
+    pub fn stride(self, stride: &[i64]) -> Self {
+        Self(self.0.attr("stride", stride))
+    }
+
+    /// The attribute `padding`, which may be left out.
+    pub fn padding(self, padding: &[i64]) -> Self {
+        Self(self.0.attr("padding", padding))
+    }
+
+    /// The attribute `dilation`, which may be left out.
+    pub fn dilation(self, dilation: &[i64]) -> Self {
+        Self(self.0.attr("dilation", dilation))
+    }
+
+    /// The attribute `groups`, which may be left out.
+    pub fn groups(self, groups: i64) -> Self {
+        Self(self.0.attr("groups", groups))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `max_pool`, begun by [`GraphBuilder::max_pool`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct MaxPool<'g>(Op<'g>);
+
+impl<'g> MaxPool<'g> {
+    /// The attribute `kernel`, which may be left out.
+    pub fn kernel(self, kernel: &[i64]) -> Self {
+        Self(self.0.attr("kernel", kernel))
+    }
+
+    /// The attribute `stride`, which may be left out.
+    pub fn stride(self, stride: &[i64]) -> Self {
+        Self(self.0.attr("stride", stride))
+    }
+
+    /// The attribute `padding`, which may be left out.
+    pub fn padding(self, padding: &[i64]) -> Self {
+        Self(self.0.attr("padding", padding))
+    }
+
+    /// The attribute `size`, which may be left out.
+    pub fn size(self, size: &[i64]) -> Self {
+        Self(self.0.attr("size", size))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<MaxPoolOutputs> {
+        let [y, places] = self.0.build_all()?;
+        Ok(MaxPoolOutputs { y: made(y)?, places: made(places)? })
+    }
+}
+
+/// What the op `max_pool` makes; its text is at [`GraphBuilder::max_pool`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct MaxPoolOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `places`.
+    pub places: Value,
+}
+
+/// The op `average_pool`, begun by [`GraphBuilder::average_pool`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct AveragePool<'g>(Op<'g>);
+
+impl<'g> AveragePool<'g> {
+    /// The attribute `kernel`, which may be left out.
+    pub fn kernel(self, kernel: &[i64]) -> Self {
+        Self(self.0.attr("kernel", kernel))
+    }
+
+    /// The attribute `stride`, which may be left out.
+    pub fn stride(self, stride: &[i64]) -> Self {
+        Self(self.0.attr("stride", stride))
+    }
+
+    /// The attribute `padding`, which may be left out.
+    pub fn padding(self, padding: &[i64]) -> Self {
+        Self(self.0.attr("padding", padding))
+    }
+
+    /// The attribute `size`, which may be left out.
+    pub fn size(self, size: &[i64]) -> Self {
+        Self(self.0.attr("size", size))
+    }
+
+    /// The attribute `count_padding`, which may be left out.
+    pub fn count_padding(self, count_padding: i64) -> Self {
+        Self(self.0.attr("count_padding", count_padding))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `resize`, begun by [`GraphBuilder::resize`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Resize<'g>(Op<'g>);
+
+impl<'g> Resize<'g> {
+    /// The attribute `mode`, which may be left out.
+    pub fn mode(self, mode: &str) -> Self {
+        Self(self.0.attr("mode", mode))
+    }
+
+    /// The attribute `align_corners`, which may be left out.
+    pub fn align_corners(self, align_corners: i64) -> Self {
+        Self(self.0.attr("align_corners", align_corners))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `pad`, begun by [`GraphBuilder::pad`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Pad<'g>(Op<'g>);
+
+impl<'g> Pad<'g> {
+    /// The attribute `value`, which may be left out.
+    pub fn value(self, value: f64) -> Self {
+        Self(self.0.attr("value", value))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `patches`, begun by [`GraphBuilder::patches`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Patches<'g>(Op<'g>);
+
+impl<'g> Patches<'g> {
+    /// The attribute `stride`, which may be left out.
+    pub fn stride(self, stride: &[i64]) -> Self {
+        Self(self.0.attr("stride", stride))
+    }
+
+    /// The attribute `padding`, which may be left out.
+    pub fn padding(self, padding: &[i64]) -> Self {
+        Self(self.0.attr("padding", padding))
+    }
+
+    /// The attribute `dilation`, which may be left out.
+    pub fn dilation(self, dilation: &[i64]) -> Self {
+        Self(self.0.attr("dilation", dilation))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `batchnorm`, begun by [`GraphBuilder::batchnorm`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Batchnorm<'g>(Op<'g>);
+
+impl<'g> Batchnorm<'g> {
+    /// The operand `gamma`, which may be left out.
+    pub fn gamma(self, gamma: Value) -> Self {
+        Self(self.0.input(1, gamma))
+    }
+
+    /// The operand `beta`, which may be left out.
+    pub fn beta(self, beta: Value) -> Self {
+        Self(self.0.input(2, beta))
+    }
+
+    /// The attribute `eps`, which may be left out.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.attr("eps", eps))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<BatchnormOutputs> {
+        let [y, mean, var] = self.0.build_all()?;
+        Ok(BatchnormOutputs { y: made(y)?, mean: made(mean)?, var: made(var)? })
+    }
+}
+
+/// What the op `batchnorm` makes; its text is at [`GraphBuilder::batchnorm`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct BatchnormOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `mean`.
+    pub mean: Value,
+    /// The output `var`.
+    pub var: Value,
+}
+
+/// The op `normalize`, begun by [`GraphBuilder::normalize`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Normalize<'g>(Op<'g>);
+
+impl<'g> Normalize<'g> {
+    /// The operand `gamma`, which may be left out.
+    pub fn gamma(self, gamma: Value) -> Self {
+        Self(self.0.input(3, gamma))
+    }
+
+    /// The operand `beta`, which may be left out.
+    pub fn beta(self, beta: Value) -> Self {
+        Self(self.0.input(4, beta))
+    }
+
+    /// The attribute `eps`, which may be left out.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.attr("eps", eps))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `groupnorm`, begun by [`GraphBuilder::groupnorm`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Groupnorm<'g>(Op<'g>);
+
+impl<'g> Groupnorm<'g> {
+    /// The operand `gamma`, which may be left out.
+    pub fn gamma(self, gamma: Value) -> Self {
+        Self(self.0.input(1, gamma))
+    }
+
+    /// The operand `beta`, which may be left out.
+    pub fn beta(self, beta: Value) -> Self {
+        Self(self.0.input(2, beta))
+    }
+
+    /// The attribute `eps`, which may be left out.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.attr("eps", eps))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<GroupnormOutputs> {
+        let [y, mean, rstd] = self.0.build_all()?;
+        Ok(GroupnormOutputs { y: made(y)?, mean: made(mean)?, rstd: made(rstd)? })
+    }
+}
+
+/// What the op `groupnorm` makes; its text is at [`GraphBuilder::groupnorm`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct GroupnormOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `mean`.
+    pub mean: Value,
+    /// The output `rstd`.
+    pub rstd: Value,
+}
+
+/// The op `l2_normalize`, begun by [`GraphBuilder::l2_normalize`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct L2Normalize<'g>(Op<'g>);
+
+impl<'g> L2Normalize<'g> {
+    /// The attribute `eps`, which may be left out.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.attr("eps", eps))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<L2NormalizeOutputs> {
+        let [y, norm] = self.0.build_all()?;
+        Ok(L2NormalizeOutputs { y: made(y)?, norm: made(norm)? })
+    }
+}
+
+/// What the op `l2_normalize` makes; its text is at [`GraphBuilder::l2_normalize`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct L2NormalizeOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `norm`.
+    pub norm: Value,
+}
+
+/// The op `lstm`, begun by [`GraphBuilder::lstm`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Lstm<'g>(Op<'g>);
+
+impl<'g> Lstm<'g> {
+    /// The operand `h0`, which may be left out.
+    pub fn h0(self, h0: Value) -> Self {
+        Self(self.0.input(2, h0))
+    }
+
+    /// The operand `c0`, which may be left out.
+    pub fn c0(self, c0: Value) -> Self {
+        Self(self.0.input(3, c0))
+    }
+
+    /// The attribute `reverse`, which may be left out.
+    pub fn reverse(self, reverse: i64) -> Self {
+        Self(self.0.attr("reverse", reverse))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<LstmOutputs> {
+        let [y, c, saved] = self.0.build_all()?;
+        Ok(LstmOutputs { y: made(y)?, c: made(c)?, saved: made(saved)? })
+    }
+}
+
+/// What the op `lstm` makes; its text is at [`GraphBuilder::lstm`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct LstmOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `c`.
+    pub c: Value,
+    /// The output `saved`.
+    pub saved: Value,
+}
+
+/// The op `gru`, begun by [`GraphBuilder::gru`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Gru<'g>(Op<'g>);
+
+impl<'g> Gru<'g> {
+    /// The operand `b`, which may be left out.
+    pub fn b(self, b: Value) -> Self {
+        Self(self.0.input(2, b))
+    }
+
+    /// The operand `h0`, which may be left out.
+    pub fn h0(self, h0: Value) -> Self {
+        Self(self.0.input(3, h0))
+    }
+
+    /// The attribute `reverse`, which may be left out.
+    pub fn reverse(self, reverse: i64) -> Self {
+        Self(self.0.attr("reverse", reverse))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<GruOutputs> {
+        let [y, saved] = self.0.build_all()?;
+        Ok(GruOutputs { y: made(y)?, saved: made(saved)? })
+    }
+}
+
+/// What the op `gru` makes; its text is at [`GraphBuilder::gru`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct GruOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `saved`.
+    pub saved: Value,
 }
 
 /// The op `gelu`, begun by [`GraphBuilder::gelu`] and added by `build`.
@@ -1374,6 +1950,11 @@ impl<'g> Accuracy<'g> {
         Self(self.0.attr("ignore_index", ignore_index))
     }
 
+    /// The attribute `top`, which may be left out.
+    pub fn top(self, top: i64) -> Self {
+        Self(self.0.attr("top", top))
+    }
+
     /// Adds the op and returns `hits`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
@@ -1423,6 +2004,44 @@ impl<'g> Mse<'g> {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct MseOutputs {
+    /// The output `loss`.
+    pub loss: Value,
+    /// The output `weight`.
+    pub weight: Value,
+}
+
+/// The op `pair_loss`, begun by [`GraphBuilder::pair_loss`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct PairLoss<'g>(Op<'g>);
+
+impl<'g> PairLoss<'g> {
+    /// The operand `bias`, which may be left out.
+    pub fn bias(self, bias: Value) -> Self {
+        Self(self.0.input(3, bias))
+    }
+
+    /// The attribute `margin`, which may be left out.
+    pub fn margin(self, margin: f64) -> Self {
+        Self(self.0.attr("margin", margin))
+    }
+
+    /// Adds the op and returns `loss`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<PairLossOutputs> {
+        let [loss, weight] = self.0.build_all()?;
+        Ok(PairLossOutputs { loss: made(loss)?, weight: made(weight)? })
+    }
+}
+
+/// What the op `pair_loss` makes; its text is at [`GraphBuilder::pair_loss`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct PairLossOutputs {
     /// The output `loss`.
     pub loss: Value,
     /// The output `weight`.
@@ -1619,6 +2238,30 @@ impl<'g> Append<'g> {
     }
 }
 
+/// The op `effective`, begun by [`GraphBuilder::effective`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Effective<'g>(Op<'g>);
+
+impl<'g> Effective<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `row_numbers`, begun by [`GraphBuilder::row_numbers`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct RowNumbers<'g>(Op<'g>);
+
+impl<'g> RowNumbers<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
 /// The names of the ops that have a method.
 #[cfg(test)]
 pub(crate) const NAMES: &[&str] = &[
@@ -1636,6 +2279,19 @@ pub(crate) const NAMES: &[&str] = &[
     "gather_rows",
     "combine_rows",
     "grouped_linear",
+    "conv",
+    "conv_transpose",
+    "max_pool",
+    "average_pool",
+    "resize",
+    "pad",
+    "patches",
+    "batchnorm",
+    "normalize",
+    "groupnorm",
+    "l2_normalize",
+    "lstm",
+    "gru",
     "gelu",
     "relu",
     "silu",
@@ -1671,6 +2327,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cross_entropy",
     "accuracy",
     "mse",
+    "pair_loss",
     "reshape",
     "detach",
     "transpose",
@@ -1681,4 +2338,6 @@ pub(crate) const NAMES: &[&str] = &[
     "cast",
     "running_mean",
     "append",
+    "effective",
+    "row_numbers",
 ];
