@@ -114,6 +114,97 @@ func (g *Graph) GroupedLinear(x, w, starts, b Value, attrs ...Attr) Value {
 	return g.Op("grouped_linear", []Value{x, w, starts, b}, attrs...)
 }
 
+// Conv adds conv: Convolution, w[O, kh, kw, C / groups] (w[O, k, C / groups]): y[n, i, j, o] = b[o] + sum over taps and
+// channels of x[n, i stride + tap dilation - padding, ..] w[o, tap, ..]. Output o of group g sees the channels of group
+// g alone. stride, dilation: default 1; padding: default 0. A causal convolution over time has padding {dilation (k -
+// 1), 0}. May be None: b. Attributes: WithStride, WithPadding, WithDilation, WithGroups.
+func (g *Graph) Conv(x, w, b Value, attrs ...Attr) Value {
+	return g.Op("conv", []Value{x, w, b}, attrs...)
+}
+
+// ConvTranspose adds conv_transpose: Transposed convolution: what the gradient x[N, .., O] of a convolution's output
+// makes its input get, with that convolution's w[O, kh, kw, C / groups] and attributes: y[N, .., C]. size: spatial
+// sizes of y; default the smallest. Attributes: WithSize, WithStride, WithPadding, WithDilation, WithGroups.
+func (g *Graph) ConvTranspose(x, w Value, attrs ...Attr) Value {
+	return g.Op("conv_transpose", []Value{x, w}, attrs...)
+}
+
+// MaxPool adds max_pool: y: the largest of each window's elements, NaN being larger than any number; places i32: where
+// it is, h W + w, of equal ones the first. stride: default kernel. size: instead of kernel the sizes of y, whose
+// windows share x out (adaptive). Attributes: WithKernel, WithStride, WithPadding, WithSize.
+func (g *Graph) MaxPool(x Value, attrs ...Attr) Value {
+	return g.Op("max_pool", []Value{x}, attrs...)
+}
+
+// AveragePool adds average_pool: y: the mean of each window. Attributes as max_pool's. count_padding: 1 (default)
+// counts padding as zeros, 0 leaves it out. Attributes: WithKernel, WithStride, WithPadding, WithSize,
+// WithCountPadding.
+func (g *Graph) AveragePool(x Value, attrs ...Attr) Value {
+	return g.Op("average_pool", []Value{x}, attrs...)
+}
+
+// Resize adds resize: x at other spatial sizes. mode: nearest (default) or bilinear, which weighs the nearest 2 (4)
+// elements by their distance from the place (o + 1/2) in / out - 1/2; with align_corners 1 from o (in - 1) / (out - 1).
+// Attributes: WithMode, WithAlignCorners.
+func (g *Graph) Resize(x Value, size []int, attrs ...Attr) Value {
+	return g.Op("resize", []Value{x}, append([]Attr{{"size", size}}, attrs...)...)
+}
+
+// Pad adds pad: x with so many elements of `value` (default 0) before and after each axis. Attributes: WithValue.
+func (g *Graph) Pad(x Value, before []int, after []int, attrs ...Attr) Value {
+	return g.Op("pad", []Value{x}, append([]Attr{{"before", before}, {"after", after}}, attrs...)...)
+}
+
+// Patches adds patches: Windows as rows: y[N, OH, OW, kh kw C], element after element of the window, each with its
+// channels; zeros outside of x. Attributes: WithStride, WithPadding, WithDilation.
+func (g *Graph) Patches(x Value, kernel []int, attrs ...Attr) Value {
+	return g.Op("patches", []Value{x}, append([]Attr{{"kernel", kernel}}, attrs...)...)
+}
+
+// Batchnorm adds batchnorm: y = (x - mean) / sqrt(variance + eps) gamma + beta by channel of x[.., C]; mean[C] and
+// variance[C], over all other axes, of which variance is divided by their number of elements, are float32 (float64 in
+// float64 graphs). eps: default 1e-5. May be None: gamma, beta. Attributes: WithEps.
+func (g *Graph) Batchnorm(x, gamma, beta Value, attrs ...Attr) Value {
+	return g.Op("batchnorm", []Value{x, gamma, beta}, attrs...)
+}
+
+// Normalize adds normalize: y = (x - mean) / sqrt(variance + eps) gamma + beta by channel of x[.., C], with statistics
+// that are given: batchnorm in evaluation. They get no gradient. eps: default 1e-5. May be None: gamma, beta.
+// Attributes: WithEps.
+func (g *Graph) Normalize(x, mean, variance, gamma, beta Value, attrs ...Attr) Value {
+	return g.Op("normalize", []Value{x, mean, variance, gamma, beta}, attrs...)
+}
+
+// Groupnorm adds groupnorm: y = (x - mean) rstd gamma + beta of x[N, .., C]; mean[N, G] and rstd[N, G] are of a
+// sample's group of C / G channels, over all axes between, in float32 (float64). gamma[C], beta[C]. groups: G. eps:
+// default 1e-5. May be None: gamma, beta. Attributes: WithEps.
+func (g *Graph) Groupnorm(x, gamma, beta Value, groups int, attrs ...Attr) Value {
+	return g.Op("groupnorm", []Value{x, gamma, beta}, append([]Attr{{"groups", groups}}, attrs...)...)
+}
+
+// L2Normalize adds l2_normalize: y = x / max(norm, eps) over the last axis, norm[..] = sqrt(sum of x^2), float32
+// (float64). eps: default 1e-12. Attributes: WithEps.
+func (g *Graph) L2Normalize(x Value, attrs ...Attr) Value {
+	return g.Op("l2_normalize", []Value{x}, attrs...)
+}
+
+// Lstm adds lstm: Long short-term memory (Hochreiter and Schmidhuber, 1997): with i, f, g, o the four parts of gates[b,
+// t] + w[4H, H] y[b, t - 1], c = sigmoid(f) c[b, t - 1] + sigmoid(i) tanh(g), y = sigmoid(o) tanh(c): y[B, T, H]; c[B,
+// T, H] float32 (float64). saved[B, T, 4H]: sigmoid(i), sigmoid(f), tanh(g), sigmoid(o). h0[B, H], c0[B, H] float32: y
+// and c before the first step; default 0. reverse: 1 goes from the last step to the first. May be None: h0, c0.
+// Attributes: WithReverse.
+func (g *Graph) Lstm(gates, w, h0, c0 Value, attrs ...Attr) Value {
+	return g.Op("lstm", []Value{gates, w, h0, c0}, attrs...)
+}
+
+// Gru adds gru: Gated recurrent unit (Cho et al., 2014): with r, z, n the three parts of gates[b, t], and those of h =
+// w[3H, H] y[b, t - 1] + b[3H]: y = (1 - z) n + z y[b, t - 1], where r and z are sigmoids of sums, n = tanh(gates_n + r
+// h_n): y[B, T, H]. saved[B, T, 4H]: r, z, n, h_n. h0[B, H]: y before the first step; default 0. reverse: as lstm's.
+// May be None: b, h0. Attributes: WithReverse.
+func (g *Graph) Gru(gates, w, b, h0 Value, attrs ...Attr) Value {
+	return g.Op("gru", []Value{gates, w, b, h0}, attrs...)
+}
+
 // Gelu adds gelu: y = x Phi(x). approximate: tanh (default) or erf. Attributes: WithApproximate.
 func (g *Graph) Gelu(x Value, attrs ...Attr) Value {
 	return g.Op("gelu", []Value{x}, attrs...)
@@ -303,8 +394,8 @@ func (g *Graph) CrossEntropy(logits, targets, weights Value, attrs ...Attr) Valu
 // Accuracy adds accuracy: hits: how many rows of logits[.., V] are largest at their target, the first of equal numbers
 // being the largest, and none with a NaN; count: how many rows there are; whole numbers as float64 scalars, to be
 // summed over micro-batches. targets[..] i32; a row whose target is ignore_index (default -100), or whose weight[..] is
-// 0, is in neither; any other target outside [0, V) is no hit. It has no gradient. May be None: weights. Attributes:
-// WithIgnoreIndex.
+// 0, is in neither; any other target outside [0, V) is no hit. top: a hit is a target among so many of the largest;
+// default 1. It has no gradient. May be None: weights. Attributes: WithIgnoreIndex, WithTop.
 func (g *Graph) Accuracy(logits, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("accuracy", []Value{logits, targets, weights}, attrs...)
 }
@@ -313,6 +404,15 @@ func (g *Graph) Accuracy(logits, targets, weights Value, attrs ...Attr) Value {
 // weights; float64 scalars, which the step controller divides. weights[..] float32, default 1. May be None: weights.
 func (g *Graph) Mse(x, y, weights Value) Value {
 	return g.Op("mse", []Value{x, y, weights})
+}
+
+// PairLoss adds pair_loss: A loss of all pairs of rows of a[N, D] and b[N, D], of which rows of equal number belong
+// together, by s_ij = scale a_i b_j + bias; scale[1], bias[1] float32. kind: sigmoid (Zhai et al., 2023): loss = the
+// sum of softplus(-s_ii) and of softplus(s_ij), j != i; weight = N. triplet: loss = the sum of max(0, margin + s_ij -
+// s_ii), j != i; weight = N (N - 1). margin: default 0.2. Float64 scalars, which the step controller divides. The N x N
+// numbers are never in memory. May be None: bias. Attributes: WithMargin.
+func (g *Graph) PairLoss(a, b, scale, bias Value, kind string, attrs ...Attr) Value {
+	return g.Op("pair_loss", []Value{a, b, scale, bias}, append([]Attr{{"kind", kind}}, attrs...)...)
 }
 
 // Reshape adds reshape: x's bytes under another shape; costs nothing. shape: one -1 is worked out.
@@ -374,11 +474,28 @@ func (g *Graph) Append(cache, x, position Value, attrs ...Attr) Value {
 	return g.Op("append", []Value{cache, x, position}, attrs...)
 }
 
+// Effective adds effective: A value of the effective batch: y[K * m, ..] has the rows x[m, ..] of its K micro-batches,
+// one after the other. What is computed of y is computed once per effective batch, as the loss has to be: losses of
+// pairs of rows are then exact. A step runs every micro-batch twice, at first without backward (runtime/step).
+// micro_steps: K; 1 is x itself.
+func (g *Graph) Effective(x Value, micro_steps int) Value {
+	return g.Op("effective", []Value{x}, Attr{"micro_steps", micro_steps})
+}
+
+// RowNumbers adds row_numbers: y[N] i32 = 0, 1, .. N - 1 for x[N, ..]: the targets where row i of one value belongs to
+// row i of another.
+func (g *Graph) RowNumbers(x Value) Value {
+	return g.Op("row_numbers", []Value{x})
+}
+
 // WithAccuracy sets the attribute accuracy of linear_cross_entropy.
 func WithAccuracy(value int) Attr { return Attr{"accuracy", value} }
 
 // WithActivation sets the attribute activation of linear, glu.
 func WithActivation(value string) Attr { return Attr{"activation", value} }
+
+// WithAlignCorners sets the attribute align_corners of resize.
+func WithAlignCorners(value int) Attr { return Attr{"align_corners", value} }
 
 // WithApproximate sets the attribute approximate of gelu.
 func WithApproximate(value string) Attr { return Attr{"approximate", value} }
@@ -401,10 +518,16 @@ func WithChunk(value int) Attr { return Attr{"chunk", value} }
 // WithColumns sets the attribute columns of rope.
 func WithColumns(value int) Attr { return Attr{"columns", value} }
 
+// WithCountPadding sets the attribute count_padding of average_pool.
+func WithCountPadding(value int) Attr { return Attr{"count_padding", value} }
+
+// WithDilation sets the attribute dilation of conv, conv_transpose, patches.
+func WithDilation(value []int) Attr { return Attr{"dilation", value} }
+
 // WithDtype sets the attribute dtype of embedding.
 func WithDtype(value DType) Attr { return Attr{"dtype", value} }
 
-// WithEps sets the attribute eps of layernorm, rmsnorm.
+// WithEps sets the attribute eps of layernorm, rmsnorm, batchnorm, normalize, groupnorm, l2_normalize.
 func WithEps(value float64) Attr { return Attr{"eps", value} }
 
 // WithFactor sets the attribute factor of rope.
@@ -419,6 +542,9 @@ func WithFirst(value int) Attr { return Attr{"first", value} }
 // WithFrequencies sets the attribute frequencies of rope.
 func WithFrequencies(value []float64) Attr { return Attr{"frequencies", value} }
 
+// WithGroups sets the attribute groups of conv, conv_transpose.
+func WithGroups(value int) Attr { return Attr{"groups", value} }
+
 // WithIgnoreIndex sets the attribute ignore_index of linear_cross_entropy, cross_entropy, accuracy.
 func WithIgnoreIndex(value int) Attr { return Attr{"ignore_index", value} }
 
@@ -431,17 +557,26 @@ func WithInverse(value int) Attr { return Attr{"inverse", value} }
 // WithKeep sets the attribute keep of reduce_sum, reduce_mean.
 func WithKeep(value int) Attr { return Attr{"keep", value} }
 
+// WithKernel sets the attribute kernel of max_pool, average_pool.
+func WithKernel(value []int) Attr { return Attr{"kernel", value} }
+
 // WithKvHeads sets the attribute kv_heads of attention.
 func WithKvHeads(value int) Attr { return Attr{"kv_heads", value} }
 
 // WithLimit sets the attribute limit of glu.
 func WithLimit(value float64) Attr { return Attr{"limit", value} }
 
+// WithMargin sets the attribute margin of pair_loss.
+func WithMargin(value float64) Attr { return Attr{"margin", value} }
+
 // WithMax sets the attribute max of clamp.
 func WithMax(value float64) Attr { return Attr{"max", value} }
 
 // WithMin sets the attribute min of clamp.
 func WithMin(value float64) Attr { return Attr{"min", value} }
+
+// WithMode sets the attribute mode of resize.
+func WithMode(value string) Attr { return Attr{"mode", value} }
 
 // WithMomentum sets the attribute momentum of running_mean.
 func WithMomentum(value float64) Attr { return Attr{"momentum", value} }
@@ -452,6 +587,12 @@ func WithNormalise(value int) Attr { return Attr{"normalise", value} }
 // WithOffset sets the attribute offset of rmsnorm.
 func WithOffset(value float64) Attr { return Attr{"offset", value} }
 
+// WithPadding sets the attribute padding of conv, conv_transpose, max_pool, average_pool, patches.
+func WithPadding(value []int) Attr { return Attr{"padding", value} }
+
+// WithReverse sets the attribute reverse of lstm, gru.
+func WithReverse(value int) Attr { return Attr{"reverse", value} }
+
 // WithRing sets the attribute ring of append.
 func WithRing(value int) Attr { return Attr{"ring", value} }
 
@@ -461,11 +602,20 @@ func WithRng(value int) Attr { return Attr{"rng", value} }
 // WithScale sets the attribute scale of attention, linear_cross_entropy.
 func WithScale(value float64) Attr { return Attr{"scale", value} }
 
+// WithSize sets the attribute size of conv_transpose, max_pool, average_pool.
+func WithSize(value []int) Attr { return Attr{"size", value} }
+
 // WithSmoothing sets the attribute smoothing of linear_cross_entropy, cross_entropy.
 func WithSmoothing(value float64) Attr { return Attr{"smoothing", value} }
 
 // WithSoftcap sets the attribute softcap of attention, linear_cross_entropy.
 func WithSoftcap(value float64) Attr { return Attr{"softcap", value} }
+
+// WithStride sets the attribute stride of conv, conv_transpose, max_pool, average_pool, patches.
+func WithStride(value []int) Attr { return Attr{"stride", value} }
+
+// WithTop sets the attribute top of accuracy.
+func WithTop(value int) Attr { return Attr{"top", value} }
 
 // WithTransposeA sets the attribute transpose_a of matmul.
 func WithTransposeA(value int) Attr { return Attr{"transpose_a", value} }
@@ -475,6 +625,9 @@ func WithTransposeB(value int) Attr { return Attr{"transpose_b", value} }
 
 // WithTransposed sets the attribute transposed of grouped_linear.
 func WithTransposed(value int) Attr { return Attr{"transposed", value} }
+
+// WithValue sets the attribute value of pad.
+func WithValue(value float64) Attr { return Attr{"value", value} }
 
 // WithWindow sets the attribute window of attention.
 func WithWindow(value int) Attr { return Attr{"window", value} }

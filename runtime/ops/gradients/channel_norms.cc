@@ -19,7 +19,7 @@ void norm(GradientEmitter& e, OpCode op, Id dy, int gamma, Id mean, Id second, A
 }  // namespace
 
 void grad_batchnorm(GradientEmitter& e) {
-  const Id dy = only_first(e, "batchnorm", {"mean", "var"});
+  const Id dy = only_first(e, "batchnorm", {"mean", "variance"});
   norm(e, OpCode::k_batchnorm_grad, dy, 1, e.out(1), e.out(2), e.attrs());
 }
 
@@ -27,7 +27,7 @@ void grad_batchnorm(GradientEmitter& e) {
 void grad_normalize(GradientEmitter& e) {
   for (const int i : {1, 2})
     require(!e.wants(i), Code::kUnsupported,
-            "normalize: mean and var get no gradient; batchnorm's flow into x");
+            "normalize: mean and variance get no gradient; batchnorm's flow into x");
   Attrs attrs = e.attrs();
   attrs.set("fixed", int64_t{1});
   norm(e, OpCode::k_batchnorm_grad, e.grad_out(0), 3, e.in(1), e.in(2), std::move(attrs));

@@ -251,7 +251,7 @@ TEST(Pictures, MistakesOfNormsAreNamed) {
       {"normalize",
        {x, c, f32({2})},
        {},
-       "normalize: var is f32[2], but x is f32[2, 8, 6]: it must be of shape [6]"},
+       "normalize: variance is f32[2], but x is f32[2, 8, 6]: it must be of shape [6]"},
       {"groupnorm", {x}, number("groups", 4), "groupnorm: groups is 4: it must divide the 6 channels of x"},
       {"groupnorm_grad",
        {x, x, c, c, f32({2, 3})},

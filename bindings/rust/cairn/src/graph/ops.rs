@@ -163,17 +163,17 @@ impl GraphBuilder {
         Patches(Op::new(self, "patches", &[x]).attr("kernel", kernel))
     }
 
-    /// Begins the op `batchnorm`: y = (x - mean) / sqrt(var + eps) gamma + beta by channel of x\[.., C\]; mean\[C\] and
-    /// var\[C\], over all other axes, of which var is divided by their number of elements, are float32 (float64 in
-    /// float64 graphs). eps: default 1e-5.
+    /// Begins the op `batchnorm`: y = (x - mean) / sqrt(variance + eps) gamma + beta by channel of x\[.., C\];
+    /// mean\[C\] and variance\[C\], over all other axes, of which variance is divided by their number of elements, are
+    /// float32 (float64 in float64 graphs). eps: default 1e-5.
     pub fn batchnorm(&mut self, x: Value) -> Batchnorm<'_> {
         Batchnorm(Op::new(self, "batchnorm", &[x]))
     }
 
-    /// Begins the op `normalize`: y = (x - mean) / sqrt(var + eps) gamma + beta by channel of x\[.., C\], with
+    /// Begins the op `normalize`: y = (x - mean) / sqrt(variance + eps) gamma + beta by channel of x\[.., C\], with
     /// statistics that are given: batchnorm in evaluation. They get no gradient. eps: default 1e-5.
-    pub fn normalize(&mut self, x: Value, mean: Value, var: Value) -> Normalize<'_> {
-        Normalize(Op::new(self, "normalize", &[x, mean, var]))
+    pub fn normalize(&mut self, x: Value, mean: Value, variance: Value) -> Normalize<'_> {
+        Normalize(Op::new(self, "normalize", &[x, mean, variance]))
     }
 
     /// Begins the op `groupnorm`: y = (x - mean) rstd gamma + beta of x\[N, .., C\]; mean\[N, G\] and rstd\[N, G\] are
@@ -1197,8 +1197,8 @@ impl<'g> Batchnorm<'g> {
 
     /// Adds the op and returns all that it makes.
     pub fn build_all(self) -> Result<BatchnormOutputs> {
-        let [y, mean, var] = self.0.build_all()?;
-        Ok(BatchnormOutputs { y: made(y)?, mean: made(mean)?, var: made(var)? })
+        let [y, mean, variance] = self.0.build_all()?;
+        Ok(BatchnormOutputs { y: made(y)?, mean: made(mean)?, variance: made(variance)? })
     }
 }
 
@@ -1210,8 +1210,8 @@ pub struct BatchnormOutputs {
     pub y: Value,
     /// The output `mean`.
     pub mean: Value,
-    /// The output `var`.
-    pub var: Value,
+    /// The output `variance`.
+    pub variance: Value,
 }
 
 /// The op `normalize`, begun by [`GraphBuilder::normalize`] and added by `build`.
