@@ -75,8 +75,11 @@ function Verifier:open(variant)
   }
 end
 
--- Whether so many micro-batches of a step are run as one.
-function Verifier:joins(accumulate) return select(2, joined.of(self.recipe, self.o, accumulate, {})) ~= accumulate end
+-- Whether so many micro-batches of a step have a plan of their own: they are run as one, or have values of all of them.
+function Verifier:joins(accumulate)
+  return accumulate > 1 and (self.o.effective == true
+    or select(2, joined.of(self.recipe, self.o, accumulate, {})) ~= accumulate)
+end
 
 -- Saves a run, and goes on in a new one.
 function Verifier:resume(run, variant)

@@ -187,7 +187,9 @@ function two_towers.recipe(kind, criterion)
     training = { steps = 2000, rate = 5e-4, warmup = 100, schedule = "cosine", weight_decay = 0.1, beta2 = 0.98 },
     settle = function(o, run) return pictured.settled(o, "text", run) end,
     check = function(o) return problem(kind, o) end,
-    crosses = function(o) return not o.effective and "the loss of each is over its own pairs" or nil end,
+    crosses = function(o)
+      return o.effective and "their loss has no gradients before the last of them" or "the loss of each is over its own pairs"
+    end,
     model = function(o, graph, purpose)
       local context = nn.context(graph, purpose ~= "evaluation")
       local image, words = representations(shape_of(kind, o), o, context)
