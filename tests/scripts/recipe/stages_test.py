@@ -35,7 +35,7 @@ class Stages(Case):
     def test_plans_train_the_same_parameters(self):
         for name, small in SMALL.items():
             digests = set()
-            for plan in ([], ["--budget", "60%"], ["--policy", "recompute"]):
+            for plan in ([], ["--budget", "90%"], ["--policy", "recompute"]):
                 made = self.cairn("train", name, *small, "drop_path=0.3", "--threads", 1, "--steps", 2, "--json", *plan)
                 digests.add(json.loads(made.stdout)["parameter_digest"])
             self.assertEqual(len(digests), 1, name)

@@ -91,7 +91,7 @@ class UNet(Case):
         for task in TASKS:
             options = ["unet", *SMALL, f"task={task}", "dropout=0.1", "--threads", 1, "--steps", 3]
             digests = {self.run_json("train", *options, *plan)["parameter_digest"]
-                       for plan in ([], ["--budget", "60%"], ["--policy", "recompute"])}
+                       for plan in ([], ["--budget", "90%"], ["--policy", "recompute"])}
             self.assertEqual(len(digests), 1, task)
 
     def test_regions_are_the_net(self):
