@@ -33,31 +33,10 @@ double cross_entropy_step(const Targets& t, int64_t row, DType type_x, DType typ
   return ignored ? 0.0 : std::numeric_limits<double>::quiet_NaN();
 }
 
-namespace {
-
-// How many logits are compared before a row that is no hit is left.
-constexpr int64_t kCompared = 512;
-
-// A hit: logits before the target are less than it, those after it at most as large. Written so that a NaN anywhere is no hit.
-template <class T>
-bool largest_at(const T* x, int64_t n, int64_t target) {
-  const float best = to_float(x[target]);
-  bool ok = true;
-  for (int64_t b = 0; b < target && ok; b += kCompared)
-    for (int64_t v = b; v < std::min(b + kCompared, target); ++v) ok &= to_float(x[v]) < best;
-  for (int64_t b = target; b < n && ok; b += kCompared)
-    for (int64_t v = b; v < std::min(b + kCompared, n); ++v) ok &= to_float(x[v]) <= best;
-  return ok;
-}
-
-}  // namespace
-
-Hit hit_step(const Targets& t, int64_t row, DType type, const void* x) {
+Hit hit_step(const Targets& t, int64_t row, DType type, const void* x, int64_t top) {
   const LossRow r = classify(t, row);
   if (r.kind != LossRow::kValid) return r.kind == LossRow::kIgnored ? Hit::kNone : Hit::kMissed;
-  return with_float(type, [&](auto zero) {
-    return largest_at(static_cast<const decltype(zero)*>(x), t.classes, r.target) ? Hit::kHit : Hit::kMissed;
-  });
+  return before_target(type, x, t.classes, r.target, top) < top ? Hit::kHit : Hit::kMissed;
 }
 
 void sum_hits(const Hit* of, int64_t rows, double* hits, double* count) {
@@ -144,13 +123,14 @@ std::unique_ptr<Kernel> make_accuracy_any(const Signature& s) {
   const int64_t classes = s.in[0].shape.last(), rows = s.in[0].shape.rows(),
                 bytes = classes * dtype_bytes(type);
   const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
+  const int64_t top = s.attrs != nullptr ? s.attrs->integer("top", 1) : 1;
   return make_kernel(
       [=](const Call& call) {
         const Targets t{input<const int32_t>(call, 1), input<const float>(call, 2), classes, ignore};
         Hit* const of = static_cast<Hit*>(call.workspace);
         parallel_for(rows, row_grain(classes), [&](int64_t b, int64_t e, int) {
           for (int64_t r = b; r < e; ++r)
-            of[r] = hit_step(t, r, type, input<const char>(call, 0) + r * bytes);
+            of[r] = hit_step(t, r, type, input<const char>(call, 0) + r * bytes, top);
         });
         sum_hits(of, rows, output<double>(call, 0), output<double>(call, 1));
       },

@@ -28,9 +28,9 @@ float gradient_scale(const Call& call, size_t i);
 // Weighted loss of one row of logits x; d, when given: its gradient (zeros for a row without a valid target).
 // An invalid target gives NaN.
 double cross_entropy_step(const Targets&, int64_t row, DType type_x, DType type_d, const void* x, void* d);
-// For accuracy: kNone if the row does not count, kHit if the first of its largest logits x is the target's.
+// For accuracy: kNone if the row does not count, kHit if the target's logit is among the `top` largest of x.
 enum class Hit : char { kNone, kMissed, kHit };
-Hit hit_step(const Targets&, int64_t row, DType type, const void* x);
+Hit hit_step(const Targets&, int64_t row, DType type, const void* x, int64_t top = 1);
 // Counts the hits and the rows that count among `rows` rows. hits or count may be null.
 void sum_hits(const Hit* of, int64_t rows, double* hits, double* count);
 // Adds up rows in order.

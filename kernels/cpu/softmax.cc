@@ -132,6 +132,35 @@ float largest_dispatch(DType type, const void* x, int64_t n, float than) {
   });
 }
 
+HWY_INLINE int64_t count(Full, hn::Mask<DF> of) { return static_cast<int64_t>(hn::CountTrue(DF(), of)); }
+HWY_INLINE int64_t count(Part part, hn::Mask<DF> of) {
+  return count(Full(), hn::And(of, hn::FirstN(DF(), part.n)));
+}
+
+int64_t before_target_dispatch(DType type, const void* logits, int64_t n, int64_t target, int64_t most) {
+  return with_float(type, [&](auto zero) HWY_ATTR {
+    constexpr int64_t kCompared = 512;  // before a row that has enough is left
+    const auto* const x = static_cast<const decltype(zero)*>(logits);
+    const V own = set(to_float(x[target]));
+    int64_t before = 0, nans = 0;
+    for (int64_t b = 0; b < n && before < most; b += kCompared) {
+      const int64_t end = b + kCompared < n ? b + kCompared : n;
+      const int64_t middle = target < b ? b : target < end ? target : end;
+      for_each_vector(b, middle, [&](auto t, int64_t i) HWY_ATTR {
+        const V v = get(t, x + i);
+        before += count(t, hn::Not(hn::Lt(v, own)));
+        nans += count(t, hn::IsNaN(v));
+      });
+      for_each_vector(middle, end, [&](auto t, int64_t i) HWY_ATTR {
+        const V v = get(t, x + i);
+        before += count(t, hn::Not(hn::Le(v, own)));
+        nans += count(t, hn::IsNaN(v));
+      });
+    }
+    return nans > 0 ? most : before;
+  });
+}
+
 static_assert(kMaxLanes <= kOpenTerms);
 int64_t lanes_dispatch() { return lanes(); }
 
@@ -188,6 +217,7 @@ namespace cairn::kernels::cpu {
 HWY_EXPORT(softmax_dispatch);
 HWY_EXPORT(softmax_grad_dispatch);
 HWY_EXPORT(cross_entropy_dispatch);
+HWY_EXPORT(before_target_dispatch);
 HWY_EXPORT(largest_dispatch);
 HWY_EXPORT(exp_sum_part_dispatch);
 HWY_EXPORT(lanes_dispatch);
@@ -202,6 +232,9 @@ void softmax_grad_row(DType type, const void* dy, const void* y, void* dx, int64
 double cross_entropy_row(DType type_x, DType type_d, const void* x, int64_t n, int64_t target, float weight,
                          float smoothing, void* d) {
   return CAIRN_DISPATCH(cross_entropy_dispatch)(type_x, type_d, x, n, target, weight, smoothing, d);
+}
+int64_t before_target(DType type, const void* x, int64_t n, int64_t target, int64_t most) {
+  return CAIRN_DISPATCH(before_target_dispatch)(type, x, n, target, most);
 }
 int64_t lanes_of_exponentials() { return CAIRN_DISPATCH(lanes_dispatch)(); }
 float largest_of(DType type, const void* x, int64_t n, float than) {

@@ -15,6 +15,10 @@ void softmax_grad_row(DType type, const void* dy, const void* y, void* dx, int64
 double cross_entropy_row(DType type_x, DType type_d, const void* x, int64_t n, int64_t target, float weight,
                          float smoothing, void* d);
 
+// How many of n logits come before the target's, which are larger, or as large and in front of it: `most` at least, where there are
+// so many, and where there is a NaN.
+int64_t before_target(DType type, const void* x, int64_t n, int64_t target, int64_t most);
+
 // The functions below are for rows that come in parts (a vocabulary in parts); this part is elements [first, first + n).
 // The largest element, or `than` if that is larger.
 float largest_of(DType type, const void* x, int64_t n, float than);
