@@ -208,7 +208,7 @@ inline void add_backend_pictures(std::vector<Case>& to) {
                 {T({2, 7, 9, 33})},
                 {{"before", Sizes{0, 1, 2, 0}}, {"after", Sizes{0, 2, 1, 0}}, {"value", 0.5}}});
   to.push_back({"pad", {T({33, 65})}, {{"before", Sizes{1, 3}}, {"after", Sizes{0, 4}}}});
-  add_channel_norms(to, {2, 1}, {1});
+  add_channel_norms(to, {3, 1}, {1});  // of 2 rows dx is the difference of equal numbers
   add_channel_norms(to, {2, 7, 6, 32}, {1, 8, 32});
   add_channel_norms(to, {129, 65}, {5});
   add_channel_norms(to, {3, 33, 17}, {17});
