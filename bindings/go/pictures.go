@@ -191,7 +191,7 @@ func (p *Pictures) Batch(index uint64, batch int, to PictureBatch) (rows int, er
 	}
 	var out C.uint32_t
 	err = do(func(e *C.cairn_error_t) C.cairn_status_t {
-		return C.cairn_go_pictures_batch(p.c(), C.uint64_t(index), C.uint32_t(batch), (*C.float)(firstOf(to.Pixels)),
+		return C.cairn_go_pictures_read(p.c(), C.uint64_t(index), C.uint32_t(batch), (*C.float)(firstOf(to.Pixels)),
 			(*C.int32_t)(firstOf(to.Labels)), (*C.int32_t)(firstOf(to.Others)), (*C.float)(firstOf(to.Shares)),
 			(*C.uint64_t)(firstOf(to.Items)), (*C.int32_t)(firstOf(to.Masks)), &out, e)
 	}, p.it())

@@ -184,11 +184,10 @@ cairn_status_t cairn_go_custom_op(cairn_graph_t* graph, const char* name, uint32
                                   uint32_t recomputable, uint32_t has_workspace, uint32_t has_backward,
                                   uintptr_t user, cairn_error_t* error);
 
-static inline cairn_status_t cairn_go_pictures_batch(cairn_pictures_t* pictures, uint64_t index,
-                                                     uint32_t rows, float* pixels, int32_t* labels,
-                                                     int32_t* others, float* shares, uint64_t* items,
-                                                     int32_t* masks, uint32_t* out_rows,
-                                                     cairn_error_t* error) {
+static inline cairn_status_t cairn_go_pictures_read(cairn_pictures_t* pictures, uint64_t index, uint32_t rows,
+                                                    float* pixels, int32_t* labels, int32_t* others,
+                                                    float* shares, uint64_t* items, int32_t* masks,
+                                                    uint32_t* out_rows, cairn_error_t* error) {
   cairn_pictures_batch_t to = CAIRN_PICTURES_BATCH_INIT;
   to.pixels = pixels;
   to.labels = labels;
@@ -196,7 +195,7 @@ static inline cairn_status_t cairn_go_pictures_batch(cairn_pictures_t* pictures,
   to.shares = shares;
   to.items = items;
   to.masks = masks;
-  return cairn_pictures_batch(pictures, index, rows, &to, out_rows, error);
+  return cairn_pictures_read(pictures, index, rows, &to, out_rows, error);
 }
 
 #endif  // CAIRN_GO_SHIM_H_

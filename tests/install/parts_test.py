@@ -45,7 +45,7 @@ static void say_picture(cairn_instance_t* instance, cairn_error_t* error, const 
   }
   cairn_pictures_batch_t to = CAIRN_PICTURES_BATCH_INIT;
   uint32_t rows;
-  say(error, cairn_pictures_batch(pictures, 0, 1, &to, &rows, error));
+  say(error, cairn_pictures_read(pictures, 0, 1, &to, &rows, error));
   cairn_pictures_release(pictures);
 }
 

@@ -811,7 +811,7 @@ typedef struct cairn_pictures_batch {
  uint64_t* items;
  int32_t* masks;
 } cairn_pictures_batch_t;
- cairn_status_t cairn_pictures_batch(cairn_pictures_t* pictures, uint64_t index,
+ cairn_status_t cairn_pictures_read(cairn_pictures_t* pictures, uint64_t index,
  uint32_t batch, const cairn_pictures_batch_t* to,
  uint32_t* out_rows, cairn_error_t* error);
  cairn_status_t cairn_pictures_text(const cairn_pictures_t* pictures, uint64_t item,

@@ -85,7 +85,7 @@ function Pictures:batch(index, batch, to)
     struct[name] = buffer
   end
   local rows = ffi.new("uint32_t[1]")
-  local status = C.cairn_pictures_batch(handle, index, batch, struct, rows, core.raw_error)
+  local status = C.cairn_pictures_read(handle, index, batch, struct, rows, core.raw_error)
   core.alive(to)
   if status ~= 0 then return core.failed(status) end
   return tonumber(rows[0])

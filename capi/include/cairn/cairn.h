@@ -990,7 +990,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_create(cairn_session_t* s
 CAIRN_API void cairn_stepper_retain(cairn_stepper_t* stepper);
 CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
 /* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. Of a graph with
- * values of the effective batch (op `effective`), whose plans have the counter two_passes, every micro-batch is written and run
+ * values of the effective batch (op `effective`), of which every step takes two passes, every micro-batch is written and run
  * twice, in the same order: the first micro_steps calls give GATHERED and run forward parts, the last of them the loss, whose
  * inputs of the effective batch must be there from the first call on; the next micro_steps are as ever, without a loss of their
  * own. INVALID_ARGUMENT also means: other inputs in the second pass than in the first; nothing ran. A batch
@@ -1377,7 +1377,7 @@ typedef struct cairn_pictures_batch {
  * workers: resuming costs nothing. The last micro-batch of an epoch may have fewer rows (out_rows). Workers then begin with
  * those that follow. blocks: until the rows are made; what was asked for in order mostly is. errors: as cairn_pictures_open; also
  * UNSUPPORTED (masks of data that have none). since: 1.0 */
-CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_batch(cairn_pictures_t* pictures, uint64_t index,
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_read(cairn_pictures_t* pictures, uint64_t index,
                                                               uint32_t batch, const cairn_pictures_batch_t* to,
                                                               uint32_t* out_rows, cairn_error_t* error);
 /* The text of a picture; of a drawing its description, "a small red circle on blue". errors: NOT_FOUND (no such picture, or it has

@@ -42,7 +42,7 @@ function pictured.model_of(o)
 end
 
 -- Rows for it, and what the recipe's other parts say of it. name: the recipe's.
-pictured.MODEL = { { "model", "", "config.json of a model, or its text, in the place of options" },
+pictured.MODEL = { { "model", "", "config.json of a model, or its text, instead of options" },
                    described.MODEL_NAME }
 
 -- The options that are settled by the data and by a config.

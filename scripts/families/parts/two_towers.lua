@@ -151,8 +151,8 @@ local OPTIONS = {
   { "text_width", 0, "of the text tower; 0: as the other's", whole = true, least = 0 },
   { "text_layers", 0, "of the text tower; 0: as the other's", whole = true, least = 0, most = 6000 },
   { "text_heads", 0, "of the text tower; 0: as the other's", whole = true, least = 0 },
-  { "effective", true, "the loss is over all pairs of a step's micro-batches, each of which is computed twice; false: " ..
-    "of each micro-batch alone" },
+  { "effective", true, "the loss is over all pairs of a step's micro-batches, each of which is computed twice; " ..
+    "false: of each micro-batch alone" },
   { "vocab", 0, "tokens of the vocabulary; 0: those of the data", whole = true, least = 0 },
   { "segments", "auto", "checkpointed by hand: block, sqrt, or blocks of a segment; auto: the planner decides" },
   { "metrics", "none", "accuracy: measured in training, too, as in evaluation", choices = { "none", "accuracy" } },
@@ -188,7 +188,8 @@ function two_towers.recipe(kind, criterion)
     settle = function(o, run) return pictured.settled(o, "text", run) end,
     check = function(o) return problem(kind, o) end,
     crosses = function(o)
-      return o.effective and "their loss has no gradients before the last of them" or "the loss of each is over its own pairs"
+      return o.effective and "their loss has no gradients before the last of them"
+        or "the loss of each is over its own pairs"
     end,
     model = function(o, graph, purpose)
       local context = nn.context(graph, purpose ~= "evaluation")

@@ -38,11 +38,11 @@ TEST_F(PicturesTest, BatchesHaveWhatIsAskedFor) {
   std::vector<int32_t> labels(6);
   cairn_pictures_batch_t to = CAIRN_PICTURES_BATCH_INIT;
   uint32_t rows = 0;
-  ASSERT_EQ(cairn_pictures_batch(pictures, 3, 6, &to, &rows, failure), CAIRN_STATUS_OK);  // nothing is wanted
+  ASSERT_EQ(cairn_pictures_read(pictures, 3, 6, &to, &rows, failure), CAIRN_STATUS_OK);  // nothing is wanted
   EXPECT_EQ(rows, 2u);
   to.pixels = pixels.data();
   to.labels = labels.data();
-  ASSERT_EQ(cairn_pictures_batch(pictures, 3, 6, &to, &rows, failure), CAIRN_STATUS_OK);
+  ASSERT_EQ(cairn_pictures_read(pictures, 3, 6, &to, &rows, failure), CAIRN_STATUS_OK);
   EXPECT_TRUE(labels[1] >= 0 && labels[1] < 10);
   EXPECT_EQ(labels[2], -100);
   EXPECT_EQ(pixels.back(), 0);
@@ -53,12 +53,12 @@ TEST_F(PicturesTest, MistakesAreNamed) {
   cairn_pictures_t* pictures = open();
   cairn_pictures_batch_t to = CAIRN_PICTURES_BATCH_INIT;
   uint32_t rows = 0;
-  expect_failure(cairn_pictures_batch(pictures, 0, 0, &to, &rows, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+  expect_failure(cairn_pictures_read(pictures, 0, 0, &to, &rows, failure), CAIRN_STATUS_INVALID_ARGUMENT,
                  failure, {"batch"});
-  expect_failure(cairn_pictures_batch(pictures, 0, 4, nullptr, &rows, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+  expect_failure(cairn_pictures_read(pictures, 0, 4, nullptr, &rows, failure), CAIRN_STATUS_INVALID_ARGUMENT,
                  failure, {"to"});
   to.struct_size = 3;
-  expect_failure(cairn_pictures_batch(pictures, 0, 4, &to, &rows, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+  expect_failure(cairn_pictures_read(pictures, 0, 4, &to, &rows, failure), CAIRN_STATUS_INVALID_ARGUMENT,
                  failure, {"struct_size"});
   cairn_text_t* text = nullptr;
   expect_failure(cairn_pictures_class(pictures, 10, &text, failure), CAIRN_STATUS_NOT_FOUND, failure,

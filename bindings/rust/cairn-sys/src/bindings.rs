@@ -1259,7 +1259,7 @@ pub struct cairn_pictures_batch {
 }
 pub type cairn_pictures_batch_t = cairn_pictures_batch;
 extern "C" {
-    pub fn cairn_pictures_batch(pictures: *mut cairn_pictures_t, index: u64, batch: u32, to: *const cairn_pictures_batch_t, out_rows: *mut u32, error: *mut cairn_error_t) -> cairn_status_t;
+    pub fn cairn_pictures_read(pictures: *mut cairn_pictures_t, index: u64, batch: u32, to: *const cairn_pictures_batch_t, out_rows: *mut u32, error: *mut cairn_error_t) -> cairn_status_t;
 }
 extern "C" {
     pub fn cairn_pictures_text(pictures: *const cairn_pictures_t, item: u64, out_text: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;

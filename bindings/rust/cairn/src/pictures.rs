@@ -164,6 +164,6 @@ impl Pictures {
         raw.items = place(to.items, count, "items")?;
         raw.masks = place(to.masks, count * self.pixels, "masks")?;
         let pictures = self.raw.get();
-        fill(0, |out, error| unsafe { sys::cairn_pictures_batch(pictures, index, rows, &raw, out, error) })
+        fill(0, |out, error| unsafe { sys::cairn_pictures_read(pictures, index, rows, &raw, out, error) })
     }
 }

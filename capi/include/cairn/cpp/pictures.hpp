@@ -36,7 +36,7 @@ class Pictures : public detail::Handle<cairn_pictures_t, cairn_pictures_retain, 
   // until they are made.
   Outcome<uint32_t> batch(uint64_t index, uint32_t rows, const cairn_pictures_batch_t& to) const {
     return detail::fill({}, uint32_t{0}, [&](auto* out, auto* error) {
-      return cairn_pictures_batch(handle_, index, rows, &to, out, error);
+      return cairn_pictures_read(handle_, index, rows, &to, out, error);
     });
   }
 };

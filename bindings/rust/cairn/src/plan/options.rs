@@ -265,7 +265,7 @@ impl<'a> PlanOptions<'a> {
     }
 
     /// Keeps an average of every trained parameter, "PARAMETER/ema", which moves by 1 - `decay` towards it after each applied
-    /// update; checkpoints hold it, and [`Session::load_ema`](crate::Session::load_ema) takes it.
+    /// update; checkpoints hold it, and [`Session::load_ema`](crate::SessionMut::load_ema) takes it.
     pub fn ema(mut self, decay: f64) -> Self {
         self.ema = decay;
         self
