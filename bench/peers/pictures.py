@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-BATCH, IMAGE, CLASSES, THREADS, STEPS, WARM = 16, 224, 1000, 2, 6, 2
+BATCH, IMAGE, CLASSES, THREADS, STEPS, WARM = 16, 224, 10, 2, 6, 2
 MODELS = {"resnet": ["depth=50"], "vit": ["size=small", "patch=16"]}
 FORMS = ["eager", "channels_last", "compile"]
 
@@ -59,7 +59,7 @@ def of_peer(name, amp, form):
 
 
 def of_cairn(cairn, name, amp, budget=None):
-    words = [cairn, "train", name, *MODELS[name], f"image={IMAGE}", f"batch={BATCH}", f"classes={CLASSES}", "data=random",
+    words = [cairn, "train", name, *MODELS[name], f"image={IMAGE}", f"batch={BATCH}", f"classes={CLASSES}", "data=drawings", "evaluate=none",
              "--amp", amp, "--threads", str(THREADS), "--steps", str(STEPS), "--json", *(["--budget", budget] if budget else [])]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     if done.returncode:
