@@ -4,8 +4,6 @@
 namespace cairn::ops {
 namespace {
 
-bool wants(const GradientEmitter& e, int i) { return e.in(i) != kNone && e.wants(i); }
-
 // Of x, gamma and beta, operands `x`, `gamma` and the one after it, by an op that reads dy, x, gamma and statistics.
 void norm(GradientEmitter& e, OpCode op, Id dy, int gamma, Id mean, Id second, Attrs attrs) {
   const uint32_t wanted = 1u | (wants(e, gamma) ? 2u : 0u) | (wants(e, gamma + 1) ? 4u : 0u);

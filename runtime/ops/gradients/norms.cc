@@ -2,12 +2,6 @@
 #include "runtime/ops/gradients/tools.h"
 
 namespace cairn::ops {
-namespace {
-
-bool wants(const GradientEmitter& e, int i) { return e.in(i) != kNone && e.wants(i); }
-
-}  // namespace
-
 void grad_layernorm(GradientEmitter& e) {
   const Id dy = only_first(e, "layernorm", {"mean", "rstd"});
   if (dy == kNone) return;

@@ -5,8 +5,6 @@
 namespace cairn::ops {
 namespace {
 
-bool wants(const GradientEmitter& e, int i) { return e.in(i) != kNone && e.wants(i); }
-
 // y of the step before, [B, T, H]: h0, or zeros, at the first.
 Id before(GradientEmitter& e, Id h0) {
   const Id y = e.out(0);

@@ -9,6 +9,9 @@ namespace cairn::ops {
 // kUnsupported names the op and output when one does.
 Id only_first(const GradientEmitter& e, std::string_view op, std::initializer_list<std::string_view> others);
 
+// Whether operand i, which may be left out, is there and gets a gradient.
+inline bool wants(const GradientEmitter& e, int i) { return e.in(i) != kNone && e.wants(i); }
+
 // `id` in the dtype of `like`: itself, or through a cast.
 Id as_dtype_of(GradientEmitter& e, Id id, Id like);
 
