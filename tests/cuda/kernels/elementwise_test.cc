@@ -69,11 +69,15 @@ TEST(CudaElementwise, MarkedInputsMayBeWrittenOver) {
       ++marked;
       for (const DType t : kTypes)
         for (const int64_t n : {1, 7, 64, 20003}) {
-          const TensorDesc x = desc(t, {n});
+          const bool by_channel = row.code == ops::OpCode::k_normalize;
+          const TensorDesc x = by_channel ? desc(t, {3, n}) : desc(t, {n});
+          std::vector<TensorDesc> in(row.inputs.size(), by_channel ? desc(DType::kF32, {n}) : x);
+          in[over] = x;
           const Direct d{row.name.data(),
-                         std::vector<TensorDesc>(row.inputs.size(), x),
+                         in,
                          std::vector<TensorDesc>(row.outputs.size(), x),
                          {{"factor", 0.37},
+                          {"eps", 8.0},
                           {"rate", 0.3},
                           {"rng", int64_t{5}},
                           {"dtype", std::string(dtype_name(t))},
