@@ -1,6 +1,7 @@
 -- Evaluation: data of its own, run forward by a program of its own in the run's store, between two steps. No parameter,
 -- state, random number or order of data changes by it.
 local cairn = require "cairn"
+local effective = require "cli.train.effective"
 local fail = require "cli.base.fail"
 local metrics = require "cli.train.metrics"
 local posix = require "cli.base.posix"
@@ -12,6 +13,7 @@ Evaluation.__index = Evaluation
 
 -- What a recipe evaluates with under these options: o (of the graph), and after open: batch, batches; nil: nothing.
 function evaluation.of(recipe, o, about)
+  o = effective.alone(o)
   local made = recipe.evaluation and recipe.call("evaluation", o, about)
   return made and setmetatable({ o = made.o or o, data = made.data }, Evaluation)
 end

@@ -110,7 +110,7 @@ function run.open(spec)
   if spec.o.remainder == "own" or spec.generates then self.data = dataset() end
   self.effective = effective.of(spec.recipe, spec.o)
   local forward = {}
-  self.evaluation = spec.evaluates and evaluation.of(spec.recipe, effective.alone(spec.o), about) or nil
+  self.evaluation = spec.evaluates and evaluation.of(spec.recipe, spec.o, about) or nil
   if self.evaluation then forward[1] = { name = "evaluation", kind = "evaluation", o = self.evaluation.o } end
   local made = spec.generates == true and sample_rows(self) or spec.generates and spec.generates(self) or {}
   for _, row in ipairs(made) do forward[#forward + 1] = row end

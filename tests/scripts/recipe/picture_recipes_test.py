@@ -71,6 +71,12 @@ class Pictures(Case):
         text = self.cairn("plan", "resnet", *TINY["resnet"], *DATA, "batch=4", "--region", "s1/**=recompute", "--json").stdout
         self.assertGreater(json.loads(text)["plan"]["recompute_bytes"], 0)
 
+    def test_a_plan_holds_the_representations_of_all_micro_batches(self):
+        def peak(effective):
+            given = [*TINY["clip"], *DATA, "batch=4", "--accumulate", 8, f"effective={effective}", "--json"]
+            return json.loads(self.cairn("plan", "clip", *given).stdout)["planned_peak_bytes"]["device"]
+        self.assertGreater(peak("true"), peak("false"))
+
     def test_what_does_not_go_together(self):
         for arguments, words in (
             (["vit", "image=16", "patch=5"], ["patch=5", "image=16"]),
