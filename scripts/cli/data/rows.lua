@@ -50,20 +50,21 @@ local function fill_all(arrays, count, list, first, fill)
 end
 
 -- A dataset of the rows `list`, in an order drawn from the seed for each epoch. o: batch, remainder; source: layout and
--- fill as above; what: names the data for messages.
+-- fill as above, complete (there are no micro-batches with rows that count for nothing, nor of their own size);
+-- what: names the data for messages.
 function rows.dataset(list, o, seed, source, what)
   if #list == 0 then
     fail.input(("%s: eval_fraction=%.15g leaves no row to train with"):format(what, o.eval_fraction))
   end
   local rest, batches = #list % o.batch, math.ceil(#list / o.batch)
-  if o.remainder == "drop" then batches = math.floor(#list / o.batch) end
+  if source.complete or o.remainder == "drop" then batches = math.floor(#list / o.batch) end
   if batches == 0 then
-    fail.input(("%s: %d rows to train with are fewer than batch=%d, and remainder=drop leaves them out"):format(what,
-      #list, o.batch))
+    fail.input(("%s: %d rows to train with are fewer than batch=%d, and %s them out"):format(what, #list, o.batch,
+      source.complete and "a loss of pairs leaves" or "remainder=drop leaves"))
   end
   local arrays, plain = buffers(source.layout, o.batch)
   local own, own_plain
-  if o.remainder == "own" and rest > 0 then own, own_plain = buffers(source.layout, rest) end
+  if o.remainder == "own" and not source.complete and rest > 0 then own, own_plain = buffers(source.layout, rest) end
   local order, of_epoch
   return {
     batches = batches,
@@ -87,9 +88,12 @@ end
 
 -- All rows of `list` once, in order, to evaluate with.
 function rows.evaluation(list, o, source)
+  if source.complete and #list < o.batch then
+    fail.input(("%d rows to evaluate with are fewer than batch=%d"):format(#list, o.batch))
+  end
   local arrays, plain = buffers(source.layout, o.batch)
   return {
-    batches = math.ceil(#list / o.batch),
+    batches = source.complete and math.floor(#list / o.batch) or math.ceil(#list / o.batch),
     batch = function(index)
       local tokens, there = fill_all(arrays, o.batch, list, index * o.batch, source.fill)
       return plain, tokens, nil, there

@@ -32,22 +32,24 @@ local function unknown(o, place, line, label)
     #list > 20 and ", ..." or ""))
 end
 
--- The kinds. read(path, what, o): lines, labels (all of them), and for each row what pieces(found, at, cut) makes lists
--- of tokens of, with cut(text) -> tokens; targets(found, at, of, places): numbers from of(label, line), one for a row,
--- or by places in it.
+local function text_in(row, name, line, reader, option)
+  local text, refuse = labelled.cell(row, name, line, reader, option)
+  if type(text) ~= "string" then refuse("a text") end
+  return text
+end
+
+-- The kinds. read(path, what, o): lines, labels (all of them), and for each row what pieces(found, at, cut) makes
+-- lists of tokens of, with cut(text) -> tokens (of a kind with `apart`, each a sequence of its own); targets(found,
+-- at, of, places): numbers from of(label, line), one for a row, or by places in it.
 local KINDS = {}
 
 KINDS.classify = {
   read = function(path, what, o)
     local made = { texts = {}, pairs = {}, labels = {}, lines = {} }
     tables.each(path, what, function(row, line, reader)
-      local function text_in(name, option)
-        local text, refuse = labelled.cell(row, name, line, reader, option)
-        if type(text) ~= "string" then refuse("a text") end
-        return text
-      end
       local i = #made.lines + 1
-      made.texts[i], made.pairs[i] = text_in(o.text, "text"), o.pair ~= "" and text_in(o.pair, "pair") or nil
+      made.texts[i] = text_in(row, o.text, line, reader, "text")
+      made.pairs[i] = o.pair ~= "" and text_in(row, o.pair, line, reader, "pair") or nil
       local label, refuse = labelled.cell(row, o.label, line, reader, "label")
       label = fields.name(label)
       if not label or label == "" then refuse("a label: a text that is not empty, or a number") end
@@ -57,6 +59,21 @@ KINDS.classify = {
   end,
   pieces = function(found, at, cut) return { cut(found.texts[at]), found.pairs[at] and cut(found.pairs[at]) } end,
   targets = function(found, at, of) return of(found.labels[at], found.lines[at]) end,
+}
+
+KINDS.embed = {
+  apart = true,
+  read = function(path, what, o)
+    local made = { texts = {}, pairs = {}, lines = {} }
+    tables.each(path, what, function(row, line, reader)
+      local i = #made.lines + 1
+      made.texts[i] = text_in(row, o.text, line, reader, "text")
+      made.pairs[i] = text_in(row, o.pair, line, reader, "pair")
+      made.lines[i] = line
+    end)
+    return made
+  end,
+  pieces = function(found, at, cut) return { cut(found.texts[at]), cut(found.pairs[at]) } end,
 }
 
 -- Sentences of a text of columns: a word first and its tag last in each line, and an empty line after each sentence.
@@ -143,21 +160,31 @@ KINDS.lines = {
   pieces = function(found, at, cut) return { cut(found.texts[at]) } end,
 }
 
--- What arrays are filled from. form: {kind, paired, shares, last}; samples[i]: {tokens, first, target}.
+-- What arrays are filled from. form: {kind, paired, shares, last}; samples[i]: {tokens, first, target, other
+-- (of a kind with `apart`: the second sequence of the row, which follows the first in each array)}.
 local function source_of(o, form, samples)
   local names = { tokens = "tokens", lengths = not form.last and "lengths" or nil,
                   types = form.paired and "types" or nil, share = form.shares and "share" or nil, last = form.last }
-  local layout = { { "tokens", "i32", o.seq } }
-  if names.lengths then layout[#layout + 1] = { "lengths", "i32", 1 } end
+  local apart = KINDS[form.kind].apart
+  local each = apart and 2 or 1
+  local layout = { { "tokens", "i32", each * o.seq } }
+  if names.lengths then layout[#layout + 1] = { "lengths", "i32", each } end
   if names.types then layout[#layout + 1] = { "types", "i32", o.seq } end
-  if names.share then layout[#layout + 1] = { "share", "f32", o.seq } end
+  if names.share then layout[#layout + 1] = { "share", "f32", each * o.seq } end
   local targets = form.kind == "tag" and o.seq or form.kind == "classify" and 1 or 0
   if targets > 0 then layout[#layout + 1] = { "target", "i32", targets } end
   local none = { tokens = {}, first = 0 }
   return {
-    layout = layout,
+    layout = layout, complete = apart,
     fill = function(arrays, place, number)
       local sample = number and samples[number] or none
+      if apart then
+        local rows = {}
+        for name, array in pairs(arrays) do rows[name] = { data = array.data, width = array.width / 2 } end
+        frame.put(names, rows, 2 * place, sample.tokens, sample.first)
+        frame.put(names, rows, 2 * place + 1, sample.other.tokens, sample.other.first)
+        return #sample.tokens + #sample.other.tokens
+      end
       frame.put(names, arrays, place, sample.tokens, sample.first)
       for i = 0, targets - 1 do
         local target = sample.target
@@ -183,21 +210,30 @@ local function file_source(o, run, form, found, list, what, path)
       return fail.check(("%s: line %d"):format(place, found.lines[at]), tokenizer.opened:encode(text))
     end
     local pieces, first_of_words = kind.pieces(found, at, tokens_of)
-    local tokens, first, short = frame.joined(around, pieces, o.seq)
-    for _, token in ipairs(tokens) do
-      if token >= o.vocab then
-        fail.input(("%s: line %d: the token %d is beyond the model's table, which has %d"):format(place,
-          found.lines[at], token, o.vocab))
+    local function joined(list_of)
+      local tokens, first, short = frame.joined(around, list_of, o.seq)
+      for _, token in ipairs(tokens) do
+        if token >= o.vocab then
+          fail.input(("%s: line %d: the token %d is beyond the model's table, which has %d"):format(place,
+            found.lines[at], token, o.vocab))
+        end
       end
+      cut = cut + (short and 1 or 0)
+      return tokens, first
     end
+    local tokens, first = joined(kind.apart and { pieces[1] } or pieces)
     local places = first_of_words and frame.places(around, first_of_words, #tokens)
     samples[at] = { tokens = tokens, first = first,
                     target = kind.targets and kind.targets(found, at, number_of, places) }
-    cut = cut + (short and 1 or 0)
+    if kind.apart then
+      local other = {}
+      other.tokens, other.first = joined { pieces[2] }
+      samples[at].other = other
+    end
   end
   if cut > 0 then
     run.note(("note: %s: %d of %d texts have more than seq=%d tokens, of which the first count"):format(what, cut,
-      #list, o.seq))
+      kind.apart and 2 * #list or #list, o.seq))
   end
   return source_of(o, form, samples), tokenizer
 end
@@ -205,7 +241,7 @@ end
 local function random_source(o, form, seed)
   local draw, samples = random(seed), {}
   for i = 1, RANDOM_ROWS do
-    local tokens, labels = {}, form.kind ~= "lines" and #labelled.labels(o)
+    local tokens, labels = {}, KINDS[form.kind].targets and #labelled.labels(o)
     for k = 1, o.seq do tokens[k] = math.floor(draw() * o.vocab) end
     local target = labels and math.floor(draw() * labels)
     if form.kind == "tag" then
@@ -213,6 +249,7 @@ local function random_source(o, form, seed)
       for k = 0, o.seq - 1 do target[k] = math.floor(draw() * labels) end
     end
     samples[i] = { tokens = tokens, first = math.ceil(o.seq / 2), target = target }
+    samples[i].other = samples[i]
   end
   return source_of(o, form, samples), RANDOM_ROWS
 end

@@ -11,7 +11,8 @@ local nn = require("cairn").nn
 
 local encoder = {}
 
-encoder.CLASSES = { mlm = "ForMaskedLM", classify = "ForSequenceClassification", tag = "ForTokenClassification" }
+encoder.CLASSES = { mlm = "ForMaskedLM", classify = "ForSequenceClassification", tag = "ForTokenClassification",
+                    embed = "Model" }
 local OF_CLASS = { ForMaskedLM = "mlm", ForPreTraining = "mlm", ForSequenceClassification = "classify",
                    ForTokenClassification = "tag" }
 
@@ -21,6 +22,7 @@ function encoder.settle(c, a)
     a.own_task = a.own_task or OF_CLASS[rest or ""]
   end
   if a.own_task == "classify" or a.own_task == "tag" then a.labels = labels_of(c, a.where) end
+  a.heads_by_task.embed = {}
   a.untied_head, a.names.head = a.names.head, a.own_task == "mlm" and a.names.head or nil
 end
 
@@ -66,6 +68,11 @@ local function pooled(a, graph, x, pooling, shape)
     y = graph:op("matmul", (graph:op("reshape", share, { shape = { shape.batch, 1, shape.seq } })), x)
   end
   return (graph:op("reshape", y, { shape = { shape.batch, a.width } }))
+end
+
+-- Of each text one row [batch, width] of length 1; pooling as above.
+function encoder.embedded(a, context, x, pooling, shape)
+  return nn.L2Normalize():build(context, (pooled(a, context.graph, x, pooling, shape)))
 end
 
 -- The scores of a task from the last hidden state: [batch, labels] of a text, or a row for each row of x. rows: those
