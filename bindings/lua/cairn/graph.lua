@@ -305,7 +305,9 @@ function Graph:statistics() return of_kind(self, "statistic") end
 -- Parameters, then statistics: what files of weights have.
 function Graph:saved()
   local list = self:parameters()
-  for _, info in ipairs(self:statistics()) do list[#list + 1] = info end
+  for _, info in ipairs(self:statistics()) do
+    if not info.name:find("%.lora_weight_norms$") then list[#list + 1] = info end  -- made of the weights
+  end
   return list
 end
 

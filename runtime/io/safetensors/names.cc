@@ -8,6 +8,7 @@
 #include "runtime/exec/adapter_start.h"
 #include "runtime/exec/encoded.h"
 #include "runtime/formats/codecs.h"
+#include "runtime/graph/adapters.h"
 #include "runtime/io/convert.h"
 #include "runtime/io/manifest.h"
 #include "runtime/io/overwrite.h"
@@ -104,9 +105,12 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
   std::vector<Saved> saved;
   for (const graph::ParameterSlot& slot : joint.parameters)
     saved.push_back({slot.value, slot.source, joint.forward->values()[slot.source].parameter.frozen});
-  for (const graph::Resident& resident : joint.residents)
-    if (joint.values[static_cast<size_t>(resident.value)].role == graph::Role::kStatistic)
-      saved.push_back({resident.value, joint.values[static_cast<size_t>(resident.value)].source, false});
+  // Statistics, but for the norms that adapters make of the weights.
+  for (const graph::Resident& resident : joint.residents) {
+    const graph::JointValue& value = joint.values[static_cast<size_t>(resident.value)];
+    if (value.role == graph::Role::kStatistic && !value.name.ends_with(graph::kWeightNorms))
+      saved.push_back({resident.value, value.source, false});
+  }
   std::set<std::string_view> parameters;
   for (const Saved& of : saved) parameters.insert(joint.forward->values()[of.source].name);
   for (const NameRow& row : names)
