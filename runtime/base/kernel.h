@@ -60,7 +60,8 @@ class Kernel {
   virtual void run(const Call& call) const = 0;
 };
 
-enum class Isa : uint8_t { kAny, kBf16 };  // kBf16: needs instructions that multiply bfloat16
+// What a kernel needs: kBf16 instructions that multiply bfloat16, kAmx tiles that do.
+enum class Isa : uint8_t { kAny, kBf16, kAmx };
 
 // A row of kernels.def. `make` returns nullptr when it does not take this signature (dtype, layout, shape).
 using MakeKernel = std::unique_ptr<Kernel> (*)(const Signature&);

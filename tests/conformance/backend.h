@@ -62,11 +62,12 @@ class Harness {
     for (size_t r = 0; r < registry_.rows.size(); ++r) {
       if (ops::find(registry_.rows[r].op)->is(ops::ALIAS)) continue;  // nothing runs
       if (known_ != nullptr && known_->optional.contains(registry_.rows[r].name)) continue;
-      if (registry_.rows[r].isa == kernels::Isa::kBf16 && !kernels::cpu::has_bf16_products()) {
-        EXPECT_FALSE(rows_run_.contains(r)) << "kernel '" << registry_.rows[r].name << "' of op '"
-                                            << registry_.rows[r].op << "' ran without products of bfloat16";
-        std::printf("not run on this processor: kernel '%s' of op '%s': needs products of bfloat16\n",
-                    std::string(registry_.rows[r].name).c_str(), std::string(registry_.rows[r].op).c_str());
+      if (!kernels::cpu::has(registry_.rows[r].isa)) {
+        EXPECT_FALSE(rows_run_.contains(r))
+            << "kernel '" << registry_.rows[r].name << "' of op '" << registry_.rows[r].op
+            << "' ran without the instructions it needs";
+        std::printf("not run on this processor: kernel '%s' of op '%s'\n", registry_.rows[r].name.data(),
+                    registry_.rows[r].op.data());
         continue;
       }
       EXPECT_TRUE(rows_run_.contains(r))

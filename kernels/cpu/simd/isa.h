@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/kernel.h"
+
 namespace cairn::kernels::cpu {
 
 enum class InstructionSet : uint8_t {
@@ -52,6 +54,9 @@ inline bool has_amx() { return isa() == InstructionSet::kAmx; }
 
 // Products of bfloat16 that are summed in float32.
 inline bool has_bf16_products() { return isa_row(isa()).products != Bf16Products::kNone; }
+inline bool has(Isa needed) {
+  return needed == Isa::kAmx ? has_amx() : needed != Isa::kBf16 || has_bf16_products();
+}
 
 // The tiles' sizes stand in CPUID leaf 0x1D, which some hypervisors that show AMX hide. We do without;
 // benchmarks that measure other libraries have to know.

@@ -123,7 +123,7 @@ function run.open(spec)
       self.device, spec.options, micro_steps, changed(spec, { o = o }))
     self.summary = fail.check("plan", self.plan:summary())
   end
-  self.graph = self.plan.graph
+  self.graph, self.two_passes = self.plan.graph, self.summary.counters.two_passes == 1
   self.sums = metrics.sums(self.graph.metrics or {})
   run.check_fits(self.plan, self.summary, spec.options, micro_steps, not rows and changed(spec, { o = o }) or nil)
   self.inputs = self.graph:inputs()
@@ -293,7 +293,7 @@ function Run:step(stop)
     self.of_step = effective.run(self.effective, self, self.step_from, stop)
     if not self.of_step then return { outcome = "stopped" } end
   end
-  local two_passes = self.summary.counters.two_passes == 1
+  local two_passes = self.two_passes
   if two_passes then
     local waited, outcome, err = self:gather(stop)
     if not waited then return { outcome = outcome, why = err and tostring(err) } end

@@ -103,7 +103,7 @@ function upsets.skipped_step(run, first, count)
   local digest, report = run:digest(), nil
   local kept = copies(run, function(name) return not is_frozen(run, name) end)
   local bad = spoilt(kept)
-  for _ = 0, run.summary.counters.two_passes do
+  for _ = 1, run.two_passes and 2 or 1 do
     for index = 0, count - 1 do
       local spoils = index == math.floor(count / 2)
       if spoils then write(run, bad) end

@@ -96,7 +96,8 @@ TEST(Effective, FreezeNamesWhatIsMissing) {
   expect_words(refused(Code::kInvalidArgument,
                        [](Model& m) {
                          const ValueId own = m.g->input("own", f32({1, 3}));
-                         m.freeze(m.one("mse", {m.one("add", {m.y, own}), m.t}), {m.one("add", {m.h, own})});
+                         const ValueId other = m.one("add", {m.h, own});
+                         m.freeze(m.one("mse", {m.one("add", {m.y, own}), m.t}), {other});
                        }),
                {"'own'", "micro-batch", "effective"});
   expect_words(
