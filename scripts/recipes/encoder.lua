@@ -13,6 +13,7 @@ local labels_of = require("cli.data.labelled").labels
 local masked = require "cli.data.masked"
 local nn = require("cairn").nn
 local sequences = require "cli.data.sequences"
+local whole_batch = require "families.parts.whole_batch"
 
 local LONGEST = 512  -- of a sample, where nobody says
 local COLUMNS = { mlm = { "", "" }, classify = { "text", "label" }, tag = { "words", "tags" }, embed = { "text", "" } }
@@ -76,10 +77,9 @@ local function paired_loss(o, graph, context, measured)
   local x = encoder_of.body(a, context, shape, o.segments)
   local y = encoder_of.embedded(a, context, x, o.pooling, shape)
   y = graph:op("reshape", y, { shape = { o.batch, 2 * a.width } })
-  local steps = o.effective and o.micro_steps or 1
   local function side(number)
     local rows = graph:op("slice", y, { axis = 1, begin = number * a.width, ["end"] = (number + 1) * a.width })
-    return steps > 1 and (graph:op("effective", rows, { micro_steps = steps })) or rows
+    return whole_batch.of(o, graph, rows)
   end
   local texts, others = side(0), side(1)
   local loss, weight, metrics = nn.ContrastiveCriterion { scale = 1 / o.temperature, learned = false,
@@ -176,11 +176,7 @@ encoder = {
     return select(2, nn.segment_size(o.segments, a.layers))
   end,
 
-  crosses = function(o)
-    if o.task ~= "embed" then return nil end
-    return o.effective and "their loss has no gradients before the last of them"
-      or "the loss of each is over its own pairs"
-  end,
+  crosses = function(o) return o.task == "embed" and whole_batch.crosses(o) or nil end,
 
   model = function(o, graph, purpose)
     local a, context, shape = architecture_of(o), nn.context(graph, true), shape_of(o)

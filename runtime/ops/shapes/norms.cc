@@ -1,4 +1,5 @@
-// Shape rules of layernorm and rmsnorm: x[.., C], gamma[C], beta[C], mean[..], rstd[..].
+// Shape rules of norms: over the last axis of x[.., C], with statistics [..]; by channel, with [C]; by group of channels,
+// with [N, G]. gamma[C], beta[C].
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
@@ -31,6 +32,20 @@ void check_statistic(const Operands& o, int i, int x) {
 TensorDesc statistic(const Operands& o, int x) { return desc(wide(o.dtype(x)), without_last(o.shape(x))); }
 
 TensorDesc scale_gradient(const Operands& o, int x) { return desc(wide(o.dtype(x)), {o.shape(x).last()}); }
+
+// Of norms by channel.
+void check_batch(const Operands& o, int x) {
+  check_input(o, x);
+  o.rank_at_least(x, 2);
+}
+
+// groups divides the channels; returns [N, G].
+Shape check_groups(const Operands& o, int x) {
+  check_batch(o, x);
+  const int64_t groups = o.attrs().integer("groups"), c = o.shape(x).last();
+  o.check_attr(groups >= 1 && c % groups == 0, "groups", groups, "it must divide the ", c, " channels of x");
+  return {o.shape(x)[0], groups};
+}
 
 }  // namespace
 
@@ -76,6 +91,75 @@ void shape_rmsnorm_grad(const ShapeQuery& q) {
   if (o.has(4)) o.same(4, 1);
   o.put(o[1]);
   o.put(scale_gradient(o, 1));
+}
+
+void shape_batchnorm(const ShapeQuery& q) {
+  const Operands o(q);
+  check_batch(o, 0);
+  o.check(o.shape(0).rows() >= 2, 0, "a channel has one element alone, which has no variance");
+  check_scale(o, 1, 0);
+  check_scale(o, 2, 0);
+  o.put(o[0]);
+  o.put(scale_gradient(o, 0));
+  o.put(scale_gradient(o, 0));
+}
+
+void shape_batchnorm_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  check_batch(o, 1);
+  o.same(0, 1);
+  for (const int i : {2, 3, 4}) check_scale(o, i, 1);
+  const int64_t fixed = o.attrs().integer("fixed");
+  o.check_attr(fixed == 0 || fixed == 1, "fixed", fixed, "it must be 0 or 1");
+  o.put(o[1]);
+  o.put(scale_gradient(o, 1));
+  o.put(scale_gradient(o, 1));
+}
+
+void shape_normalize(const ShapeQuery& q) {
+  const Operands o(q);
+  check_batch(o, 0);
+  for (const int i : {1, 2, 3, 4}) check_scale(o, i, 0);
+  o.put(o[0]);
+}
+
+void shape_groupnorm(const ShapeQuery& q) {
+  const Operands o(q);
+  const Shape statistics = check_groups(o, 0);
+  check_scale(o, 1, 0);
+  check_scale(o, 2, 0);
+  o.put(o[0]);
+  o.put(desc(wide(o.dtype(0)), statistics));
+  o.put(desc(wide(o.dtype(0)), statistics));
+}
+
+void shape_groupnorm_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  const Shape statistics = check_groups(o, 1);
+  o.same(0, 1);
+  check_scale(o, 2, 1);
+  for (const int i : {3, 4}) {
+    o.parameter(i, 1);
+    o.check_pair(o.shape(i) == statistics, i, 1, "it must be of shape ", to_string(statistics));
+  }
+  o.put(o[1]);
+  o.put(scale_gradient(o, 1));
+  o.put(scale_gradient(o, 1));
+}
+
+void shape_l2_normalize(const ShapeQuery& q) {
+  const Operands o(q);
+  check_input(o, 0);
+  o.put(o[0]);
+  o.put(statistic(o, 0));
+}
+
+void shape_l2_normalize_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  check_input(o, 0);
+  o.same(1, 0);
+  check_statistic(o, 2, 0);
+  o.put(o[0]);
 }
 
 }  // namespace cairn::ops

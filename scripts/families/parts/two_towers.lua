@@ -8,6 +8,7 @@ local nn = require("cairn").nn
 local pictured = require "families.parts.pictured"
 local pictures = require "cli.data.pictures"
 local tower = require "families.parts.tower"
+local whole_batch = require "families.parts.whole_batch"
 
 local two_towers = {}
 
@@ -151,8 +152,7 @@ local OPTIONS = {
   { "text_width", 0, "of the text tower; 0: as the other's", whole = true, least = 0 },
   { "text_layers", 0, "of the text tower; 0: as the other's", whole = true, least = 0, most = 6000 },
   { "text_heads", 0, "of the text tower; 0: as the other's", whole = true, least = 0 },
-  { "effective", true, "the loss is over all pairs of a step's micro-batches, each of which is computed twice; " ..
-    "false: of each micro-batch alone" },
+  whole_batch.OPTION,
   { "vocab", 0, "tokens of the vocabulary; 0: those of the data", whole = true, least = 0 },
   { "segments", "auto", "checkpointed by hand: block, sqrt, or blocks of a segment; auto: the planner decides" },
   { "metrics", "none", "accuracy: measured in training, too, as in evaluation", choices = { "none", "accuracy" } },
@@ -187,18 +187,11 @@ function two_towers.recipe(kind, criterion)
     training = { steps = 2000, rate = 5e-4, warmup = 100, schedule = "cosine", weight_decay = 0.1, beta2 = 0.98 },
     settle = function(o, run) return pictured.settled(o, "text", run) end,
     check = function(o) return problem(kind, o) end,
-    crosses = function(o)
-      return o.effective and "their loss has no gradients before the last of them"
-        or "the loss of each is over its own pairs"
-    end,
+    crosses = whole_batch.crosses,
     model = function(o, graph, purpose)
       local context = nn.context(graph, purpose ~= "evaluation")
       local image, words = representations(shape_of(kind, o), o, context)
-      local steps = o.effective and o.micro_steps or 1
-      if steps > 1 then
-        image = graph:op("effective", image, { micro_steps = steps })
-        words = graph:op("effective", words, { micro_steps = steps })
-      end
+      image, words = whole_batch.of(o, graph, image), whole_batch.of(o, graph, words)
       local loss, weight, metrics = criterion(purpose == "evaluation" or o.metrics == "accuracy")
         :build(context, image, words)
       return { loss = loss, weight = weight, metrics = metrics, output = image, other = words }
