@@ -95,6 +95,35 @@ struct PartSums {
 PartSums part_sums(const Call& call, const ConvGradient& g);
 void finish_gradient(const Call& call, const ConvGradient& g);
 
+// parts(call, sums) launches what computes the parts.
+template <class Parts>
+std::unique_ptr<Kernel> make_gradient_kernel(const ConvGradient& g, const Parts& parts) {
+  return make_kernel(
+      [=](const Call& call) {
+        if (output<float>(call, 0) != nullptr) parts(call, part_sums(call, g));
+        finish_gradient(call, g);
+      },
+      g.workspace_bytes());
+}
+
+// Of kernels that read the weight as rows of sums of type T, by tiles of rows and columns.
+template <class T, class Tiles>
+std::unique_ptr<Kernel> make_tiled_kernel(const ConvCall& c, Tiles* tiles, int tile, int threads,
+                                          int64_t shared) {
+  const ConvWeight weight(c.z, c.weight, c.type);
+  const LaunchSize size{.blocks = int64_t{(c.z.rows() - 1) / tile + 1} * ((c.z.columns - 1) / tile + 1),
+                        .threads = threads,
+                        .shared_bytes = shared,
+                        .blocks_y = c.z.phases(),
+                        .blocks_z = c.z.groups};
+  return make_kernel(
+      [=](const Call& call) {
+        launch(stream_of(call), tiles, size, c.z, input<const T>(call, 0),
+               static_cast<const T*>(weight.read(call)), c.bias(call), output<T>(call, 0));
+      },
+      weight.workspace_bytes());
+}
+
 // ---- on the device
 
 // What a block has of an axis: `count` elements to write, element i at write + i write_step; it reads base + i step + offset + k delta

@@ -140,15 +140,11 @@ std::unique_ptr<Kernel> make_conv_grad_weight_direct(const Signature& s) {
   cut_into_parts(blocks, 16 * kWarps, &found);
   return with_float(found.type, [&](auto zero) {
     using T = decltype(zero);
-    return make_kernel(
-        [g = found, across, blocks](const Call& call) {
-          if (output<float>(call, 0) != nullptr)
-            launch(stream_of(call), conv_gradient_direct<T>,
-                   {.blocks = blocks, .threads = kThreads, .blocks_y = g.parts}, g.z, g.pixels, across,
-                   input<const T>(call, 0), input<const T>(call, 1), part_sums(call, g));
-          finish_gradient(call, g);
-        },
-        found.workspace_bytes());
+    return make_gradient_kernel(found, [g = found, across, blocks](const Call& call, const PartSums& sums) {
+      launch(stream_of(call), conv_gradient_direct<T>,
+             {.blocks = blocks, .threads = kThreads, .blocks_y = g.parts}, g.z, g.pixels, across,
+             input<const T>(call, 0), input<const T>(call, 1), sums);
+    });
   });
 }
 

@@ -167,22 +167,10 @@ bool fits(DType type, const ConvSizes& z) { return is_half(type) && z.depth % 8 
 std::unique_ptr<Kernel> make_mma(const Signature& s, bool transposed) {
   ConvCall c;
   if (!conv_call(s, transposed, &c) || !fits(c.type, c.z)) return nullptr;
-  const ConvWeight weight(c.z, c.weight, c.type);
   return with_half(c.type, [&](auto zero) {
     using T = decltype(zero);
     allow_shared(conv_mma<T>, kSharedBytes);
-    return make_kernel(
-        [=](const Call& call) {
-          const LaunchSize size{.blocks = tiles_of(c.z.rows()) * tiles_of(c.z.columns),
-                                .threads = kThreads,
-                                .shared_bytes = kSharedBytes,
-                                .blocks_y = c.z.phases(),
-                                .blocks_z = c.z.groups};
-          const auto* w = static_cast<const T*>(weight.read(call));
-          launch(stream_of(call), conv_mma<T>, size, c.z, input<const T>(call, 0), w, c.bias(call),
-                 output<T>(call, 0));
-        },
-        weight.workspace_bytes());
+    return make_tiled_kernel<T>(c, conv_mma<T>, kTile, kThreads, kSharedBytes);
   });
 }
 
@@ -199,19 +187,15 @@ std::unique_ptr<Kernel> make_conv_grad_weight_mma(const Signature& s) {
   return with_half(found.type, [&](auto zero) {
     using T = decltype(zero);
     allow_shared(conv_gradient_mma<T>, kSharedBytes);
-    return make_kernel(
-        [g = found, tiles](const Call& call) {
-          const LaunchSize size{.blocks = tiles,
-                                .threads = kThreads,
-                                .shared_bytes = kSharedBytes,
-                                .blocks_y = g.parts,
-                                .blocks_z = g.z.groups};
-          if (output<float>(call, 0) != nullptr)
-            launch(stream_of(call), conv_gradient_mma<T>, size, g.z, g.pixels, input<const T>(call, 0),
-                   input<const T>(call, 1), part_sums(call, g));
-          finish_gradient(call, g);
-        },
-        found.workspace_bytes());
+    const LaunchSize size{.blocks = tiles,
+                          .threads = kThreads,
+                          .shared_bytes = kSharedBytes,
+                          .blocks_y = found.parts,
+                          .blocks_z = found.z.groups};
+    return make_gradient_kernel(found, [g = found, size](const Call& call, const PartSums& sums) {
+      launch(stream_of(call), conv_gradient_mma<T>, size, g.z, g.pixels, input<const T>(call, 0),
+             input<const T>(call, 1), sums);
+    });
   });
 }
 

@@ -146,20 +146,9 @@ int64_t tiles_of(int64_t count) { return (count - 1) / kTile + 1; }
 std::unique_ptr<Kernel> make_tiles(const Signature& s, bool transposed) {
   ConvCall c;
   if (!conv_call(s, transposed, &c)) return nullptr;
-  const ConvWeight weight(c.z, c.weight, c.type);
   return with_float(c.type, [&](auto zero) {
     using T = decltype(zero);
-    return make_kernel(
-        [=](const Call& call) {
-          const LaunchSize size{.blocks = tiles_of(c.z.rows()) * tiles_of(c.z.columns),
-                                .threads = kThreads,
-                                .blocks_y = c.z.phases(),
-                                .blocks_z = c.z.groups};
-          const auto* w = static_cast<const T*>(weight.read(call));
-          launch(stream_of(call), conv_tiles<T>, size, c.z, input<const T>(call, 0), w, c.bias(call),
-                 output<T>(call, 0));
-        },
-        weight.workspace_bytes());
+    return make_tiled_kernel<T>(c, conv_tiles<T>, kTile, kThreads, 0);
   });
 }
 
@@ -175,16 +164,12 @@ std::unique_ptr<Kernel> make_conv_grad_weight_tiles(const Signature& s) {
   cut_into_parts(tiles * found.z.groups, 8 * kDepth, &found);
   return with_float(found.type, [&](auto zero) {
     using T = decltype(zero);
-    return make_kernel(
-        [g = found, tiles](const Call& call) {
-          const LaunchSize size{
-              .blocks = tiles, .threads = kThreads, .blocks_y = g.parts, .blocks_z = g.z.groups};
-          if (output<float>(call, 0) != nullptr)
-            launch(stream_of(call), conv_gradient_tiles<T>, size, g.z, g.pixels, input<const T>(call, 0),
-                   input<const T>(call, 1), part_sums(call, g));
-          finish_gradient(call, g);
-        },
-        found.workspace_bytes());
+    const LaunchSize size{
+        .blocks = tiles, .threads = kThreads, .blocks_y = found.parts, .blocks_z = found.z.groups};
+    return make_gradient_kernel(found, [g = found, size](const Call& call, const PartSums& sums) {
+      launch(stream_of(call), conv_gradient_tiles<T>, size, g.z, g.pixels, input<const T>(call, 0),
+             input<const T>(call, 1), sums);
+    });
   });
 }
 
