@@ -11,7 +11,8 @@
 namespace cairn::io {
 
 // Parameters of a session under other names: rows (ours, theirs, transposed) map e.g. to Hugging Face GPT-2,
-// whose Conv1D weights are [in, out] where ours are [out, in]; of more axes, channels stand second there and last here. A parameter without a row keeps its name.
+// whose Conv1D weights are [in, out] where ours are [out, in]; of more axes, channels stand second there and
+// last here. A parameter without a row keeps its name.
 struct NameRow {
   std::string ours, theirs;
   bool transposed = false;

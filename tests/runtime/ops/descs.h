@@ -1,5 +1,7 @@
 // Shorthand for descs in tests of the op table.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
@@ -28,6 +30,26 @@ inline std::vector<TensorDesc> infer(std::string_view op, const std::vector<Tens
     if (!is_none(in[i])) present |= 1u << i;
   find(op)->shape({op, in, present, &attrs, &out});
   return out;
+}
+
+// A call that its shape rule refuses, in these words.
+struct Bad {
+  const char* op;
+  std::vector<TensorDesc> in;
+  Attrs attrs;
+  const char* message;
+};
+
+inline void expect_refused(const std::vector<Bad>& bad) {
+  for (const Bad& b : bad) {
+    try {
+      infer(b.op, b.in, b.attrs);
+      ADD_FAILURE() << "accepted: " << b.message;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kInvalidArgument);
+      EXPECT_STREQ(e.what(), b.message);
+    }
+  }
 }
 
 }  // namespace cairn::ops

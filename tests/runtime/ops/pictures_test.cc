@@ -67,25 +67,6 @@ TEST(Pictures, ShapesOfLayersInTimeAndPairsAreInferred) {
   expect("pair_loss_grad", {a, a, one, one, loss}, word("kind", "sigmoid"), {loss, loss, a, a, one, one});
 }
 
-struct Bad {
-  const char* op;
-  std::vector<TensorDesc> in;
-  Attrs attrs;
-  const char* message;
-};
-
-void expect_refused(const std::vector<Bad>& bad) {
-  for (const Bad& b : bad) {
-    try {
-      infer(b.op, b.in, b.attrs);
-      ADD_FAILURE() << "accepted: " << b.message;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Code::kInvalidArgument);
-      EXPECT_STREQ(e.what(), b.message);
-    }
-  }
-}
-
 TEST(Pictures, MistakesOfWindowsAreNamed) {
   const TensorDesc x = f32({2, 8, 9, 6}), w = f32({4, 3, 3, 6}), l = f32({2, 9, 6});
   expect_refused({
