@@ -1,6 +1,7 @@
 -- A multi-layer perceptron that tells the arms of a spiral apart, on points drawn from the seed.
 local nn = require("cairn").nn
 local generator = require "cairn.random"
+local normal = require "cli.base.normal"
 
 local ACTIVATIONS = { relu = nn.ReLU, gelu = nn.GELU, silu = nn.SiLU }
 
@@ -13,11 +14,6 @@ local function model(o)
     inputs = o.width
   end
   return net:add(nn.Linear(inputs, o.classes), "head")
-end
-
--- A normal number, by Box and Muller.
-local function normal(random)
-  return math.sqrt(-2 * math.log(1 - random())) * math.cos(2 * math.pi * random())
 end
 
 local function spiral(o, seed)

@@ -5,6 +5,7 @@ local changed = require "cli.base.changed"
 local ffi = require "ffi"
 local generator = require "cairn.random"
 local nn = require("cairn").nn
+local normal = require "cli.base.normal"
 local pictured = require "families.parts.pictured"
 local pictures = require "cli.data.pictures"
 local stages = require "families.parts.stages"
@@ -128,7 +129,7 @@ local function noisy(o, seed, data)
         time[i * TIME + 2 * k], time[i * TIME + 2 * k + 1] = math.sin(angle), math.cos(angle)
       end
       for p = i * count, (i + 1) * count - 1 do
-        noise[p] = math.sqrt(-2 * math.log(1 - random())) * math.cos(2 * math.pi * random())
+        noise[p] = normal(random)
         input[p] = keep * arrays.input[p] + add * noise[p]
       end
     end
