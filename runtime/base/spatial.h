@@ -35,6 +35,11 @@ struct Windows {
 };
 
 inline int spatial_axes(const Shape& x) { return x.rank - 2; }
+// The sizes of x's spatial axes, in their order.
+inline std::vector<int64_t> spatial_sizes(const Shape& x) {
+  const auto dims = x.span();
+  return {dims.begin() + 1, dims.end() - 1};
+}
 
 // What a list of one number, or of one for each of `axes`, says of an axis.
 inline int64_t of_axis(const std::vector<int64_t>& list, int axis, int64_t otherwise = 1) {
@@ -76,8 +81,7 @@ inline Windows make_windows(const Shape& x, const std::vector<int64_t>& window, 
 
 // Of a convolution of x with w[O, (kh,) kw, C / groups].
 inline Windows conv_windows(const Shape& x, const Shape& w, const Attrs& attrs) {
-  const auto dims = w.span();
-  return make_windows(x, {dims.begin() + 1, dims.end() - 1}, attrs);
+  return make_windows(x, spatial_sizes(w), attrs);
 }
 
 // Where resize reads element o of an axis of `out` from one of `in`: a place between two elements (torch's interpolate).

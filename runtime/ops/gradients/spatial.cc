@@ -1,13 +1,10 @@
 // Gradients of convolutions, pools, resize, pad and patches.
+#include "runtime/base/spatial.h"
+
 #include "runtime/ops/gradients/tools.h"
 
 namespace cairn::ops {
 namespace {
-
-std::vector<int64_t> spatial(const Shape& shape) {
-  const auto dims = shape.span();
-  return {dims.begin() + 1, dims.end() - 1};
-}
 
 // The forward op's attributes without `without`, with a list more.
 Attrs with_list(const GradientEmitter& e, std::string_view without, std::string name,
@@ -25,7 +22,7 @@ void gives_input(GradientEmitter& e, OpCode op, int also = -1) {
   if (dy == kNone || !e.wants(0)) return;
   std::vector<Id> in{dy};
   if (also >= 0) in.push_back(e.out(also));
-  const std::vector<int64_t> input = spatial(e.desc(e.in(0)).shape);
+  const std::vector<int64_t> input = spatial_sizes(e.desc(e.in(0)).shape);
   Attrs attrs;
   for (const auto& [key, value] : e.attrs().items())
     if (row(op).has_attr(key)) attrs.set(key, value);
@@ -41,8 +38,9 @@ void grad_conv(GradientEmitter& e) {
   const bool bias = e.in(2) != kNone && e.wants(2);
   // Weights first: x is free before dx is taken.
   if (e.wants(1)) {
-    const auto grads = e.emit(OpCode::k_conv_grad_weight, {e.in(0), dy},
-                              with_list(e, "", "kernel", spatial(e.desc(e.in(1)).shape)), bias ? 3u : 1u);
+    const auto grads =
+        e.emit(OpCode::k_conv_grad_weight, {e.in(0), dy},
+               with_list(e, "", "kernel", spatial_sizes(e.desc(e.in(1)).shape)), bias ? 3u : 1u);
     e.give(1, grads[0]);
     if (bias) e.give(2, grads[1]);
   } else if (bias) {
@@ -50,7 +48,7 @@ void grad_conv(GradientEmitter& e) {
   }
   if (e.wants(0))
     e.give(0, emit_one(e, OpCode::k_conv_transpose, {dy, e.in(1)},
-                       with_list(e, "", "size", spatial(e.desc(e.in(0)).shape))));
+                       with_list(e, "", "size", spatial_sizes(e.desc(e.in(0)).shape))));
 }
 
 // y is what conv's input gets: its own gradient is a convolution, and dw is conv's with the operands exchanged.
@@ -59,7 +57,7 @@ void grad_conv_transpose(GradientEmitter& e) {
   if (dy == kNone) return;
   if (e.wants(1))
     e.give(1, e.emit(OpCode::k_conv_grad_weight, {dy, e.in(0)},
-                     with_list(e, "size", "kernel", spatial(e.desc(e.in(1)).shape)), 1u)[0]);
+                     with_list(e, "size", "kernel", spatial_sizes(e.desc(e.in(1)).shape)), 1u)[0]);
   if (e.wants(0)) e.give(0, emit_one(e, OpCode::k_conv, {dy, e.in(1)}, with_list(e, "size", "", {})));
 }
 

@@ -17,11 +17,6 @@ void check_pictures(const Operands& o, int x) {
   o.check(rank == 3 || rank == 4, x, "it must be [N, L, C] or [N, H, W, C]");
 }
 
-std::vector<int64_t> spatial(const Shape& shape) {
-  const auto dims = shape.span();
-  return {dims.begin() + 1, dims.end() - 1};
-}
-
 Shape pictures(int64_t n, const std::vector<int64_t>& sizes, int64_t channels) {
   std::vector<int64_t> dims{n};
   dims.insert(dims.end(), sizes.begin(), sizes.end());
@@ -116,7 +111,7 @@ Shape check_input(const Operands& o, int dy, int64_t channels) {
 }
 
 void check_made_of(const Operands& o, int dy, const Windows& w) {
-  o.check(spatial(o.shape(dy)) == outputs(w, spatial_axes(o.shape(dy))), dy, "windows over ",
+  o.check(spatial_sizes(o.shape(dy)) == outputs(w, spatial_axes(o.shape(dy))), dy, "windows over ",
           to_string(check_input(o, dy, w.channels)), " make another shape");
 }
 
@@ -139,7 +134,7 @@ void shape_conv(const ShapeQuery& q) {
     o.check_pair(o.shape(2).rank == 1 && o.shape(2)[0] == o.shape(1)[0], 2, 1,
                  "it must have one element for each output");
   }
-  const Windows w = check_windows(o, o.shape(0), spatial(o.shape(1)), false);
+  const Windows w = check_windows(o, o.shape(0), spatial_sizes(o.shape(1)), false);
   o.put(desc(o.dtype(0), pictures(w.n, outputs(w, spatial_axes(o.shape(0))), o.shape(1)[0])));
 }
 
@@ -152,7 +147,7 @@ void shape_conv_transpose(const ShapeQuery& q) {
   o.check_pair(o.shape(1).rank == x.rank && o.shape(1)[0] == x.last(), 1, 0, "it must be [", x.last(), ", ",
                axes == 1 ? "k" : "kh, kw", ", C / groups]");
   std::vector<int64_t> sizes = check_list(o, "size", axes, 1);
-  const std::vector<int64_t> window = spatial(o.shape(1));
+  const std::vector<int64_t> window = spatial_sizes(o.shape(1));
   check_list(o, "stride", axes, 1), check_list(o, "padding", axes, 0, true),
       check_list(o, "dilation", axes, 1);
   const auto smallest = [&](int axis) {
@@ -170,7 +165,7 @@ void shape_conv_transpose(const ShapeQuery& q) {
   const Shape y = pictures(x[0], sizes, checked_mul(o.shape(1).last(), groups));
   check_kernel(o, 1, 0, y);
   const Windows w = check_windows(o, y, window, false);
-  o.check(outputs(w, axes) == spatial(x), 0, "a convolution of ", to_string(y), " has another shape");
+  o.check(outputs(w, axes) == spatial_sizes(x), 0, "a convolution of ", to_string(y), " has another shape");
   o.put(desc(o.dtype(0), y));
 }
 

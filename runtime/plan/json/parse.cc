@@ -7,19 +7,19 @@
 namespace cairn::plan {
 namespace {
 
-std::atomic<bool> chosen{false};
+std::atomic<bool> implementation_chosen{false};
 
 // When simdjson parses for the first time, it chooses the instructions that it uses. It allocates memory for their
 // names in functions that may not throw, so a failed allocation ends the process. So it chooses as soon as the
 // library is loaded. If there was too little memory then, it chooses before a text is parsed, and only with memory to
 // spare.
 void choose() {
-  if (chosen.load(std::memory_order_acquire)) return;
+  if (implementation_chosen.load(std::memory_order_acquire)) return;
   constexpr size_t kMoreThanItTakes = 4096;
   *const_cast<volatile char*>(std::make_unique<char[]>(kMoreThanItTakes).get()) =
       0;  // volatile: the compiler must not remove the allocation
   simdjson::get_active_implementation()->name();
-  chosen.store(true, std::memory_order_release);
+  implementation_chosen.store(true, std::memory_order_release);
 }
 
 [[maybe_unused]] const bool at_load = [] {
