@@ -1,7 +1,7 @@
 # What `./dev test quick` runs: the label `quick`. Whole entries of every folder that take a second or two, and of long
 # suites a share, which only the configuration `quick` of ctest has (`ctest -C quick -L quick`).
 set(quick_tests
-    arrows pure sizes names words dev format luacheck
+    arrows unnamed pure sizes names words dev format luacheck
     runtime/base runtime/ops runtime/report runtime/graph runtime/device runtime/costs runtime/data runtime/io
     kernels conformance golden compat fault fuzz bench cuda/needs
     capi capi/src capi/header capi/contract capi/abi capi/dependencies capi/examples/train.c capi/examples/plan.c

@@ -13,6 +13,7 @@ foreach(file ${script_tests})
 endforeach()
 
 add_test(NAME arrows COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/arrows_test.py)
+add_test(NAME unnamed COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/unnamed_test.py)
 add_test(NAME pure COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/pure_test.py)
 add_test(NAME sizes COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/sizes_test.py)
 add_test(NAME dev COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/dev_test.py)
