@@ -162,6 +162,14 @@ func (p *Pictures) Class(number int) (string, error) {
 	return string(text), err
 }
 
+// Content is a digest of which pictures there are: of their names, classes and texts, not of their pixels.
+func (p *Pictures) Content() (string, error) {
+	text, err := textOf(func(out **C.cairn_text_t, e *C.cairn_error_t) C.cairn_status_t {
+		return C.cairn_pictures_content(p.c(), out, e)
+	}, p.it())
+	return string(text), err
+}
+
 // Text is that of a picture, by the number that a micro-batch gave it. Errors: NotFound.
 func (p *Pictures) Text(item uint64) (string, error) {
 	text, err := textOf(func(out **C.cairn_text_t, e *C.cairn_error_t) C.cairn_status_t {

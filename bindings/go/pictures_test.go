@@ -16,6 +16,9 @@ func TestPictures(t *testing.T) {
 	if info.Count != 20 || info.Classes != 10 || !info.Texts {
 		t.Fatal(info)
 	}
+	if content := must(pictures.Content()); !strings.HasSuffix(content, "-20") {
+		t.Fatal(content)
+	}
 	to := cairn.PictureBatch{Pixels: make([]float32, 6*192), Labels: make([]int32, 6), Items: make([]uint64, 6)}
 	if rows := must(pictures.Batch(3, 6, to)); rows != 2 || to.Labels[2] != -100 {
 		t.Fatal(rows, to.Labels)

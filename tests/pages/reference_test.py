@@ -95,7 +95,7 @@ RUNS = {
         f"train gpt2 {SMALL} batch=auto global_batch=4 --dry-run --budget 180KiB",
         f"train gpt2 {SMALL} --steps 1 --budget 180KiB --on-oom shrink",
         "train gpt2 layers=1 width=16 heads=2 seq=16 batch=1 data=rows.jsonl template=chat.jinja --steps 1",
-        "train resnet image=8 width=4 batch=2 samples=8 eval_samples=4 --steps 1",
+        "train resnet image=8 width=4 batch=2 samples=8 eval_samples=4 bad=skip --steps 1",
         "train classify data=texts.csv layers=1 width=8 heads=2 seq=8 batch=2 --steps 1 --out texts",
     ],
     "plan": [f"plan gpt2 {SMALL} batch=auto global_batch=4 --budget 180KiB", f"plan ruled.lua {SMALL} --amp bf16 eval_fraction=0.1"],

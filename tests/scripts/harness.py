@@ -4,10 +4,12 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CAIRN = os.environ.get("CAIRN", str(ROOT / "build/release/bin/cairn"))
@@ -58,6 +60,16 @@ class Case(unittest.TestCase):
         done = self.cairn("train", recipe, *settings, "--json", "--quiet", "--threads", 2, *arguments, code=code)
         self.assertEqual(done.stderr if code == 0 else "", "")
         return json.loads(done.stdout)
+
+
+def png(width, height, colour, claims=None):
+    """A PNG file of one colour; claims: the size that its header says, if another."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = (b"\0" + bytes(colour) * width) * height
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", *(claims or (width, height)), 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 def main():

@@ -65,6 +65,14 @@ function Pictures:text(item)
   return core.take_text(out)
 end
 
+-- A digest of which pictures there are: of their names, classes and texts, not of their pixels; or nil, err.
+function Pictures:content()
+  local out = ffi.new("cairn_text_t*[1]")
+  local status = C.cairn_pictures_content(self:raw(), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
 -- Bytes of a row of each buffer.
 local function row_bytes(self)
   return { pixels = 4 * self.numbers, labels = 4, others = 4, shares = 4, items = 8, masks = 4 * self.pixels }

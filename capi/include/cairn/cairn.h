@@ -1309,7 +1309,7 @@ typedef struct cairn_pictures_options {
   const char* data;      /* "drawings": labelled shapes, made from the seed; "mnist:DIR" (IDX files, or .gz), "cifar10:DIR",
                             "cifar100:DIR", "folder:DIR" (a folder of PNG, JPEG or WebP files for each class, or train/ and val/
                             with such folders), "tar:FILE,..." (a sample's members share a stem: a picture, .cls, .txt, .json),
-                            "pairs:FILE" (lines of JSON: {"image": path, "text": ...}) */
+                            "pairs:FILE" (lines of JSON: {"image": path, "text": ...}), "file:FILE" (one picture) */
   uint32_t test;         /* 1: the part to evaluate with. NOT_FOUND: the data have none */
   uint32_t width, height;
   uint32_t channels;     /* 3 (0, too), or 1: grey */
@@ -1361,6 +1361,11 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_info(cairn_pictures_t* p
 /* Name of a class by its number. errors: NOT_FOUND (past the last). threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_class(const cairn_pictures_t* pictures, uint32_t number,
                                                               cairn_text_t** out_name, cairn_error_t* error);
+
+/* Whether the data have the pictures that they had: XXH3-128, in hexadecimal, over the names, classes and texts of all, but not over
+ * their pixels, and "-" with their count. blocks: while it goes through the names. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_pictures_content(const cairn_pictures_t* pictures,
+                                                                cairn_text_t** out_digest, cairn_error_t* error);
 
 /* Where a micro-batch is written; NULL: not wanted. */
 typedef struct cairn_pictures_batch {

@@ -140,6 +140,15 @@ cairn_status_t cairn_pictures_class(const cairn_pictures_t* pictures, uint32_t n
   });
 }
 
+cairn_status_t cairn_pictures_content(const cairn_pictures_t* pictures, cairn_text_t** out_digest,
+                                      cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(pictures, "pictures");
+    not_null(out_digest, "out_digest");
+    *out_digest = std::make_unique<cairn_text>(data::content_of(pictures->pictures->source())).release();
+  });
+}
+
 cairn_status_t cairn_pictures_read(cairn_pictures_t* pictures, uint64_t index, uint32_t batch,
                                    const cairn_pictures_batch_t* to, uint32_t* out_rows,
                                    cairn_error_t* error) {

@@ -44,9 +44,13 @@ struct SourceOptions {
 
 std::unique_ptr<PictureSource> open_source(const SourceOptions& options);
 
+// XXH3-128, in hexadecimal, over the names, classes and texts of all items, but not over their pictures, and "-" with their
+// count: whether a source has the pictures that it had.
+std::string content_of(const PictureSource& source);
+
 inline constexpr uint32_t kDrawnShapes = 10;
 std::unique_ptr<PictureSource> drawings(const SourceOptions& options);
 using OpenPictures = std::unique_ptr<PictureSource>(const std::filesystem::path& path, bool test);
-OpenPictures open_mnist, open_cifar10, open_cifar100, open_folder, open_tar, open_pairs;
+OpenPictures open_mnist, open_cifar10, open_cifar100, open_folder, open_tar, open_pairs, open_file;
 
 }  // namespace cairn::data

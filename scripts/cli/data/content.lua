@@ -92,9 +92,9 @@ function content.watch(path, what)
   end
 end
 
--- What is known of a run's file before anything is made of it: a run that goes on refuses what is not what it was, and
--- what it takes is in its checkpoints.
-local function told(self, run, what)
+-- What is known of a run's file, {path, content}, before anything is made of it: a run that goes on refuses what is not
+-- what it was, and what it takes is in its checkpoints.
+function content.told(self, run, what)
   if run.check_content then run.check_content(what, self) end
   if what ~= "data" and run.files then run.files[posix.real_path(self.path) or self.path] = self.content end
   return self
@@ -106,7 +106,7 @@ function content.open(run, path, what)
   local self = { path = path, unchanged = content.watch(path, what) }
   self.content = content.digest(path, what)
   function self.former_content() return content.former_digest(path, what) end
-  return told(self, run, what)
+  return content.told(self, run, what)
 end
 
 -- The same of files that are one after the other what `name` names.
@@ -122,7 +122,7 @@ function content.open_all(run, name, paths, what)
   function self.unchanged()
     for _, watch in ipairs(watches) do watch() end
   end
-  return told(self, run, what)
+  return content.told(self, run, what)
 end
 
 -- Files that are no text, by how they begin: what they are, and what to do for their text.

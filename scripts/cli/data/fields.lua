@@ -8,11 +8,14 @@
 --            { kind = "array", field =, input = }                                all of a row of the input
 --            { kind = "sequence", field =, pair =, tokens =, lengths =, types =, share = }
 --                                                                       a text, or two, as cli.data.frame puts it
+--            { kind = "picture", field =, input =, resize =, mean = {...}, deviation = {...} }    a file's path, into
+--                                                                       f32[rows, H, W, C] (cairn.pictures)
 --            { kind = "words", field =, tokens =, lengths = }           an array of words, which the answer "tags" tags
 --   answers: { kind = "label", field =, probabilities =, output =, labels = {...} }    f32[rows, labels]
 --            { kind = "number", field =, output =, mean =, deviation = }               f32[rows] or f32[rows, 1]
 --            { kind = "tags", field =, output =, tokens =, labels = {...} }            f32[rows, T, labels]
 --            { kind = "array", field =, output = }
+local cairn = require "cairn"
 local frame = require "cli.data.frame"
 local json = require "cli.base.json"
 local numbers = require "cairn.numbers"
@@ -102,6 +105,15 @@ end
 
 local function is_scale(row)
   return fields.number(row.mean) and fields.number(row.deviation) and row.deviation > 0
+end
+
+-- Whether a list has a number for each colour, all above `least` where it is given.
+local function is_colour(list, least)
+  for i = 1, 3 do
+    local number = type(list) == "table" and #list == 3 and fields.number(list[i])
+    if not number or least and number <= least then return false end
+  end
+  return true
 end
 
 -- By kind: check(row, graph): what is wrong with the row, or nothing; inputs(row): what it fills; write(row, arrays,
@@ -216,6 +228,32 @@ fields.inputs = {
       if found then return true end
       local list = table.concat({ unpack(row.values, 1, 8) }, ", ") .. (#row.values > 8 and ", ..." or "")
       return nil, ("it is %s; wanted: one of %s, which it was trained with"):format(shown(value), unicode.shown(list))
+    end,
+  },
+  picture = {
+    check = function(row, graph)
+      if not (is_colour(row.mean) and is_colour(row.deviation, 0) and fields.number(row.resize)) then
+        return "a picture has resize, and for each of three colours a mean and a deviation above 0"
+      end
+      local problem, info = expect(graph, row.input, "f32", { [4] = true })
+      if not problem and info.shape[4] ~= 1 and info.shape[4] ~= 3 then
+        problem = ("'%s' has %d channels; wanted: 1 or 3"):format(row.input, info.shape[4])
+      end
+      return problem
+    end,
+    inputs = function(row) return { row.input } end,
+    write = function(row, arrays, at, value)
+      if type(value) ~= "string" then return nil, ("it is %s; wanted: a picture's path"):format(shown(value)) end
+      local array = arrays[row.input]
+      local made, err = cairn.pictures { data = "file:" .. value, width = array.shape[2], height = array.shape[1],
+        channels = array.shape[3], resize = row.resize, mean = row.mean, deviation = row.deviation }
+      local rows
+      if made then
+        rows, err = made:batch(0, 1, { pixels = array.data + at * array.width })
+        made:free()
+      end
+      if not rows then return nil, tostring(err) end
+      return true
     end,
   },
   array = {

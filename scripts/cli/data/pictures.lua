@@ -28,6 +28,7 @@
 -- of about 0 and a deviation of about 1.
 local ffi = require "ffi"
 local cairn = require "cairn"
+local content = require "cli.data.content"
 local fail = require "cli.base.fail"
 local numbers = require "cairn.numbers"
 local texts = require "cli.data.picture_texts"
@@ -135,15 +136,17 @@ end
 
 function pictures.mixes(o) return o.mixup > 0 or o.cutmix > 0 end
 
--- Option values that the data say.
+-- Option values that the data say, and the names of their classes.
 function pictures.settle(o, kind, run)
-  local found = {}
+  local found, names = {}, {}
   if o.data == "drawings" then
     local more = kind == "mask" and 1 or 0
     found.classes = o.classes > 0 and o.classes or SHAPES + more
-  else
+  end
+  if o.data ~= "drawings" or kind == nil then
     local made = opened("data", try_open(o, 0, kind, false))
     local info = fail.check("data", made:info())
+    for i = 1, info.classes do names[i] = fail.check("data", made:class(i - 1)) end
     made:free()
     if info.classes == 0 and (kind == nil or kind == "class") then
       fail.input(("data=%s: the pictures have no classes"):format(o.data))
@@ -155,7 +158,7 @@ function pictures.settle(o, kind, run)
     found.classes = o.classes > 0 and o.classes or info.classes
   end
   if o.vocab ~= nil and kind == "text" then found.vocab = texts.vocabulary(o, run or {}) end
-  return found
+  return found, names
 end
 
 -- What does not go together, in words; nil: nothing.
@@ -177,6 +180,13 @@ function pictures.check(o, kind)
   if o.augment ~= "none" or o.jitter > 0 then
     return "masks fit pictures as they are drawn: give augment=none and jitter=0"
   end
+end
+
+-- How a picture that something is asked of becomes the input `name` (cli.data.fields).
+function pictures.field(o, name)
+  local norm = norm_of(o)
+  return { kind = "picture", field = "image", input = name, resize = evaluation_of(o).resize, mean = norm[1],
+           deviation = norm[2] }
 end
 
 -- Names and layout of what a kind reads: buffer of the library, dtype, numbers of a row.
@@ -201,20 +211,23 @@ local function buffers(layout, count)
   return arrays, to
 end
 
--- Says how many pictures could not be read, at the first, second, fourth ...
+-- A function that counts the pictures that could not be read, and says so at the first, second, fourth ...; nil: such
+-- a picture ends the run.
 local function watch_bad(made, o, note)
+  if o.bad ~= "skip" then return end
   local told = 0
   return function()
-    local bad = o.bad == "skip" and fail.check("data", made:info()).bad or 0
+    local bad = fail.check("data", made:info()).bad
     if bad >= math.max(1, 2 * told) then
       told = bad
       note(("note: data: pictures that could not be read, and are skipped: %d so far"):format(bad))
     end
+    return bad
   end
 end
 
 -- A dataset of opened pictures. how: layout, complete (only micro-batches without empty rows), own (the last one of an
--- epoch has a size of its own), text (cli.data.picture_texts), note.
+-- epoch has a size of its own), text (cli.data.picture_texts), content, note.
 local function dataset_of(made, o, how)
   local count = fail.check("data", made:info()).count
   local all, rest = math.ceil(count / o.batch), count % o.batch
@@ -226,14 +239,14 @@ local function dataset_of(made, o, how)
   local arrays, to = buffers(how.layout, o.batch)
   local own = how.own and rest > 0 and buffers(how.layout, rest)
   if how.text then how.text.buffers(arrays, to) end
-  local note_bad = watch_bad(made, o, how.note)
+  local skipped = watch_bad(made, o, how.note)
   return {
-    batches = batches, tokenizer = how.text and how.text.tokenizer,
+    batches = batches, skipped = skipped, content = how.content, tokenizer = how.text and how.text.tokenizer,
     remainders = own and { { name = "remainder", changes = { batch = rest } } } or nil,
     batch = function(index)
       local number = math.floor(index / batches) * all + index % batches
       local rows = opened(("micro-batch %.0f"):format(index), made:batch(number, o.batch, to))
-      note_bad()
+      if skipped then skipped() end
       if how.text then how.text.fill(arrays, to, made) end
       if not own or rows == o.batch then return arrays, rows, nil, rows end
       for _, row in ipairs(how.layout) do
@@ -256,13 +269,16 @@ local function texts_of(made, o, run, kind)
   return texts.filler(o, run)
 end
 
+local function content_of(made) return fail.check("data", made:content()) end
+
 local function note_of(run) return run.note or function() end end
 
 function pictures.dataset(o, run, kind)
   local made = opened("data", try_open(o, run.seed, kind, false))
+  local said = content.told({ path = o.data, content = content_of(made) }, run, "data")
   return dataset_of(made, o, { layout = layout_of(o, kind, pictures.mixes(o)), note = note_of(run),
     complete = whole_batches(kind) or o.remainder == "drop", own = o.remainder == "own",
-    text = texts_of(made, o, run, kind) })
+    text = texts_of(made, o, run, kind), content = said.content })
 end
 
 -- nil: the data have nothing to evaluate with, and no share of them is held out.
@@ -277,7 +293,8 @@ function pictures.evaluation(o, run, kind)
   return { o = own, data = function()
     local made = opened("data", try_open(own, run.seed, kind, true))
     return dataset_of(made, own, { layout = layout_of(own, kind, false), note = note_of(run),
-      complete = whole_batches(kind), text = texts_of(made, own, run, kind) })
+      complete = whole_batches(kind), text = texts_of(made, own, run, kind),
+      content = o.eval_fraction > 0 and content_of(made) or nil })
   end }
 end
 

@@ -81,7 +81,7 @@ function prefetch.dataset(data, run, o, about, count)
     local rows, tokens, which, samples = loadstring(header)()
     return { index = index, arrays = unpacked(buffers, rows, block), tokens = tokens, which = which, samples = samples }
   end
-  return changed(data, { plain = data.batch, batch = function(index)
+  return changed(data, { plain = data.batch, skipped = false, batch = function(index)
     if last and last.index == index then return last.arrays, last.tokens, last.which, last.samples end
     last = not alone and taken(index) or nil
     if not last then return data.batch(index) end

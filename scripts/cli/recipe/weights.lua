@@ -197,20 +197,31 @@ local function allow_missing(rows, rename, text, known)
   end
 end
 
+-- Whether a file's tensor has the shape that a row needs.
+local function fits(row, tensor)
+  return shape_text(tensor.shape) == shape_text(tensor.quantised and row.plain or row.shape)
+end
+
+-- Marks rows that the file lacks, or has in another shape as the head over other classes, and may.
 local function check_names(run, path, rows, rename, tensors)
-  local missing, wrong, there = {}, {}, {}
-  for _, row in ipairs(rows) do there[row.ours] = there[row.ours] or tensors[rename(row.theirs)] ~= nil end
+  local missing, wrong, there, several = {}, {}, {}, {}
+  for i, row in ipairs(rows) do
+    there[row.ours] = there[row.ours] or tensors[rename(row.theirs)] ~= nil
+    several[row.ours] = several[row.ours] or i > 1 and rows[i - 1].ours == row.ours
+  end
   for _, row in ipairs(rows) do
     local theirs = rename(row.theirs)
     local tensor = tensors[theirs]
     if not tensor and row.optional and not there[row.ours] then  -- of several tensors for one parameter all
       row.missing = true
+    elseif tensor and row.optional and not several[row.ours] and not tensor.unusable and not fits(row, tensor) then
+      row.missing, row.reshaped = true, true
     elseif tensor and tensor.unusable then
       wrong[#wrong + 1] = ("%s is %s %s, a tensor that cairn has no use for; the model needs %s of a float type")
         :format(theirs, tensor.dtype, shape_text(tensor.shape), shape_text(row.shape))
     elseif not tensor then
       missing[#missing + 1] = theirs .. " " .. shape_text(row.shape)
-    elseif shape_text(tensor.shape) ~= shape_text(tensor.quantised and row.plain or row.shape) then
+    elseif not fits(row, tensor) then
       wrong[#wrong + 1] = ("%s is %s, the model needs %s"):format(theirs, shape_text(tensor.shape),
         shape_text(tensor.quantised and row.plain or row.shape))
     end
@@ -263,19 +274,23 @@ local function note_of(run) return run.spec.note or function() end end
 
 -- Tensors of the file that are listed and no more, and parameters that it lacks: told, not taken silently.
 local function tell(run, path, rows, tensors)
-  local note, passed, fresh = note_of(run), {}, {}
+  local note, passed, fresh, reshaped = note_of(run), {}, {}, {}
   for name, tensor in pairs(tensors) do
     if tensor.unusable then passed[#passed + 1] = ("%s (%s)"):format(unicode.shown(name), tensor.unusable) end
   end
   table.sort(passed)
   for i, row in ipairs(rows) do
     local first = i == 1 or rows[i - 1].ours ~= row.ours
-    fresh[#fresh + 1] = row.missing and first and not row.adapter and row.ours or nil
+    local list = row.reshaped and reshaped or fresh
+    list[#list + 1] = row.missing and first and not row.adapter and row.ours or nil
   end
   if #passed > 0 then
     note(("note: %s: tensors that nothing needs are passed over: %s"):format(path, listed(passed)))
   end
   if #fresh > 0 then note(("note: %s lacks, and begins fresh: %s"):format(path, listed(fresh))) end
+  if #reshaped > 0 then
+    note(("note: %s has another shape of, and begins fresh: %s"):format(path, listed(reshaped)))
+  end
 end
 
 -- The tensors of a safetensors or GGUF file or a model's directory by name, a quantised matrix as one; {} where they

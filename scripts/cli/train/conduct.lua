@@ -112,6 +112,7 @@ local function tell(run, state, began)
   results.leave_out_idle(result)
   result.epochs = run.data.batches and run.next_batch / run.data.batches or nil
   result.shares = run.data.shares
+  result.skipped_pictures = run.data.skipped and run.data.skipped() or nil
   if state.judge then
     result.best, result.stale = state.judge.best, state.judge.stale
     if result.best then

@@ -44,7 +44,7 @@ end
 local COPIES = { "out_bytes", "in_bytes", "out_seconds", "in_seconds" }
 
 local function nothing()
-  local sums = { seconds = 0, tokens = 0, samples = 0, stall = 0, copies = { host = {}, disk = {} } }
+  local sums = { seconds = 0, tokens = 0, samples = 0, stall = 0, data = 0, copies = { host = {}, disk = {} } }
   for _, tier in pairs(sums.copies) do
     for _, key in ipairs(COPIES) do tier[key] = 0 end
   end
@@ -53,7 +53,7 @@ end
 
 local function add(sums, step)
   sums.seconds, sums.tokens = sums.seconds + step.seconds, sums.tokens + step.tokens
-  sums.stall = sums.stall + step.stall_seconds
+  sums.stall, sums.data = sums.stall + step.stall_seconds, sums.data + step.data_seconds
   sums.samples = sums.samples and step.samples and sums.samples + step.samples
   for name, tier in pairs(sums.copies) do
     for key, sum in pairs(tier) do tier[key] = sum + step.copies[name][key] end
@@ -94,6 +94,7 @@ function Records:digest(result)
   result.tokens_per_second = sums.seconds > 0 and sums.tokens / sums.seconds or 0
   result.samples_per_second = sums.samples and (sums.seconds > 0 and sums.samples / sums.seconds or 0) or nil
   result.stall_seconds = count > 0 and sums.stall / count or 0
+  result.data_seconds = count > 0 and sums.data / count or 0
   result.submit_seconds_median = stats.median(self.submits.list)
   result.copies_per_step = {}
   for tier, name in ipairs { "host", "disk" } do

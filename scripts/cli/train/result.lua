@@ -52,7 +52,8 @@ function result.to_json(self, write)
     { "peak_bytes", summary.tiers(self.peak) }, { "planned_peak_bytes", summary.tiers(plan.peak_bytes) },
     { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
     { "tier_bytes", summary.tier_bytes(plan) },
-    { "stall_seconds", self.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
+    { "stall_seconds", self.stall_seconds }, { "data_seconds", self.data_seconds },
+    { "process_peak_rss_bytes", posix.peak_rss_bytes() },
     { "process_memory", process_memory.json(self) },
     { "copies", json.object(self.copies_per_step) },
     { "submit_seconds_median", self.submit_seconds_median },
@@ -80,6 +81,7 @@ function result.to_json(self, write)
     rows[#rows + 1] = { "tokens_supervised_share", self.shares.supervised }
     rows[#rows + 1] = { "tokens_padding_share", self.shares.padding }
   end
+  rows[#rows + 1] = self.skipped_pictures and { "skipped_pictures", self.skipped_pictures }
   if self.shrunk then
     local list = {}
     for i, row in ipairs(self.shrunk) do
@@ -148,6 +150,17 @@ local function speed(self)
   return table.concat(words, ", ")
 end
 
+-- What a step waits for, where that is worth a word.
+local WORTH_A_WORD = 0.01  -- as a share of a step
+local function waits(self)
+  local words = {}
+  for _, row in ipairs { { self.stall_seconds, "copies", 0 },
+                         { self.data_seconds, "data", WORTH_A_WORD * self.step_seconds_median } } do
+    if row[1] > row[3] then words[#words + 1] = ("%s waiting for %s"):format(format.seconds(row[1]), row[2]) end
+  end
+  return #words > 0 and ", of it " .. table.concat(words, " and ") or ""
+end
+
 -- What the run's page says of its end: rows {what, text}.
 function result.page_rows(self)
   local rows = { { "parameters", self.digest } }
@@ -175,8 +188,7 @@ function result.to_text(self)
     lines[1] = ("%s  %.4f -> %.4f over steps %d to %d\n"):format(format.colour("bold", "loss"), made.first_loss,
       made.last_loss, self.first_step + 1, self.steps)
     lines[2] = ("%s  %s"):format(format.colour("bold", "rate"), speed(self))
-    lines[3] = self.stall_seconds > 0 and (", of it %s waiting for copies\n"):format(
-      format.seconds(self.stall_seconds)) or "\n"
+    lines[3] = waits(self) .. "\n"
     lines[4] = ("%s  %s in all%s%s\n"):format(format.colour("bold", "time"), format.seconds(self.total_seconds),
       self.evaluation_seconds > 0 and (", of it %s evaluating"):format(format.seconds(self.evaluation_seconds)) or "",
       self.epochs and ("; %.4g epochs"):format(self.epochs) or "")

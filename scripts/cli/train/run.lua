@@ -189,8 +189,9 @@ end
 -- must be of, or nil: batch says it; sums: into the one that sums before that one trains. Returns the program, the
 -- arrays, their tokens and samples, and whether the data say these; false if a signal ended the recipe's code.
 function Run:fill(data, index, program, sums)
-  local recipe, batch = self.recipe, data.batch
+  local recipe, batch, asked = self.recipe, data.batch, posix.now()
   local called, arrays, tokens, which, samples = pcall(recipe.guard, batch, index)
+  if data == self.data then self.data_seconds = self.data_seconds + posix.now() - asked end
   if not called then
     if fail.is(arrays) and arrays.interrupted then return false end
     error(arrays, 0)
@@ -281,11 +282,11 @@ end
 
 -- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
 -- micro-batches. Returns {loss, metrics (means by name), tokens, samples (nil: not known), seconds, stall_seconds,
--- submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome, problem (what the recipe's measuring
--- of its last micro-batch raised)}; outcome "stopped" in the middle, "cancelled" and "memory" (with why) where the
--- effective batch was thrown away.
+-- data_seconds, submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome, problem (what the
+-- recipe's measuring of its last micro-batch raised)}; outcome "stopped" in the middle, "cancelled" and "memory" (with
+-- why) where the effective batch was thrown away.
 function Run:step(stop)
-  local began = posix.now()
+  local began, data_before = posix.now(), self.data_seconds
   local first, tokens, stall, submit, samples, report = self.next_batch, 0, 0, {}, 0, nil
   local copies, fell_back, problem = { host = {}, disk = {} }, false
   self.step_from = first - self.micro_before  -- its first micro-batch
@@ -332,8 +333,10 @@ function Run:step(stop)
   self.sums:clear()
   return { outcome = report.outcome, report = report, problem = problem, loss = loss, tokens = tokens,
            samples = samples, metrics = means, seconds = posix.now() - began, stall_seconds = stall,
+           data_seconds = self.data_seconds - data_before,
            submit_seconds = submit, copies = copies, fell_back = fell_back }
 end
+Run.data_seconds = 0  -- that training took to get its data
 Run.micro_before = 0  -- micro-batches of the step under way that were run before a resume
 
 -- Peaks by tier, and what the device's driver counts: {before, now}.

@@ -198,11 +198,15 @@ local function classes(c, a)
   end
 end
 
--- Of a model of pictures: options (values of the recipe's that the config says), names, unused; the rest is the
--- recipe's own.
+-- Of a model of pictures: options (values of the recipe's that the config says), labels, headless (files have no head),
+-- names, unused; the rest is the recipe's own.
 local function of_pictures(c, where)
-  return { where = where, names = {}, unused = { "num_batches_tracked$", "position_ids$" },
-           options = { image = c.image_size, channels = c.num_channels, classes = #labels.of(c, where) } }
+  local list, headless = labels.of(c, where), c.architectures ~= nil
+  for _, name in ipairs(c.architectures or {}) do
+    if tostring(name):find("ForImageClassification") then headless = false end
+  end
+  return { where = where, names = {}, unused = { "num_batches_tracked$", "position_ids$" }, labels = list,
+           headless = headless, options = { image = c.image_size, channels = c.num_channels, classes = #list } }
 end
 
 -- The architecture that a config.json's text describes. where: its name for messages. Also returns whether the config

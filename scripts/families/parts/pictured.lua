@@ -1,10 +1,14 @@
 -- What recipes over pictures share: their options, and the ends of one that tells classes apart.
 local architecture = require "families.parts.architecture"
 local cairn = require "cairn"
+local decode = require "cli.base.json_decode"
 local changed = require "cli.base.changed"
 local described = require "families.parts.described"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
+local json = require "cli.base.json"
+local labelled = require "cli.data.labelled"
+local labels = require "families.parts.labels"
 local nn = cairn.nn
 local pictures = require "cli.data.pictures"
 
@@ -31,6 +35,14 @@ function pictured.check(o, kind)
   return pictures.check(o.batch == "auto" and changed(o, { batch = 1 }) or o, kind)
 end
 
+-- The names of the classes.
+local function labels_of(o)
+  if o.labels ~= "" then return labelled.labels(o) end
+  local list = {}
+  for i = 1, o.classes do list[i] = ("class %d"):format(i - 1) end
+  return list
+end
+
 -- What a config.json says of the model, where one is given; nil: options say it.
 local made = {}
 function pictured.model_of(o)
@@ -45,16 +57,30 @@ end
 pictured.MODEL = { { "model", "", "config.json of a model, or its text, instead of options" },
                    described.MODEL_NAME }
 
--- The options that are settled by the data and by a config.
+-- What the option `labels` is for the names of the first of `count` classes.
+local function labels_text(names, count)
+  local list = labels_of { labels = "", classes = count }
+  for i = 1, math.min(count, #names) do list[i] = names[i] end
+  return count > 1 and json.encode(json.array(list)) or ""
+end
+
+-- The options that are settled by the data and by a config. The classes of a model whose data are none but drawings are
+-- its own.
 function pictured.settled(o, kind, run)
   local found, text = {}, o.model
   if text and text ~= "" and not text:find("^%s*{") then
     text = files.read(text, "model", MOST_BYTES)
     found.model, found.model_name = text, o.model
   end
-  local of_model = text and text ~= "" and pictured.model_of(changed(o, found)).options or {}
-  if (o.classes or 0) == 0 then found.classes = of_model.classes end
-  for name, value in pairs(pictures.settle(changed(o, found), kind, run)) do found[name] = value end
+  local a = text and text ~= "" and pictured.model_of(changed(o, found)) or nil
+  local of_model, drawn = a and a.options or {}, o.data == "drawings"
+  if (o.classes or 0) == 0 and drawn then found.classes = of_model.classes end
+  local of_data, names = pictures.settle(changed(o, found), kind, run)
+  for name, value in pairs(of_data) do found[name] = value end
+  if o.labels == "" then
+    local kept = a and #a.labels == found.classes and (drawn or names[1] == "0")
+    found.labels = labels_text(kept and a.labels or names, found.classes)
+  end
   if of_model.vocab and found.vocab then
     if found.vocab > of_model.vocab then
       fail.input(("the texts have %d tokens, the model has %d; tokens=auto takes those of its directory"):format(
@@ -79,12 +105,27 @@ function pictured.of_transformers(name, build)
       return rows
     end,
     unused = function(o) return (pictured.model_of(o) or { unused = {} }).unused end,
+    -- That of the files, with the head and the classes that were trained.
     hf_config = function(o)
       if o.model == "" then
         fail.input(("%s: its options say what the model is, and not a config.json; --to safetensors writes its weights")
           :format(name))
       end
-      return o.model
+      local a = pictured.model_of(o)
+      if (o.labels or "") == "" or table.concat(labels_of(o), "\0") == table.concat(a.labels, "\0") then
+        return o.model
+      end
+      local config = decode(o.model, json.raw("null"))
+      labels.put(config, labels_of(o))
+      for i, class in ipairs(config.architectures or {}) do
+        config.architectures[i] = class:gsub("Model$", "ForImageClassification")
+      end
+      return config
+    end,
+    -- The head, where files have none, or one over other classes.
+    fresh = function(o)
+      local a = pictured.model_of(o)
+      return o.labels and a and (a.headless or #a.labels ~= o.classes) and { "classifier.*" } or {}
     end,
   }
 end
@@ -111,8 +152,8 @@ function pictured.ends(o, context, logits, purpose, mixed)
   local graph, dims = context.graph, logits:shape()
   dims[#dims] = nil
   local target = graph:input("target", dims, "i32")
-  local function loss_of(labels, weights)
-    return context:op("cross_entropy", logits, labels, weights or false,
+  local function loss_of(classes, weights)
+    return context:op("cross_entropy", logits, classes, weights or false,
       { smoothing = o.smoothing > 0 and o.smoothing or nil })
   end
   local loss, weight
@@ -142,6 +183,7 @@ end
 
 local OF_ENDS = {
   { "smoothing", 0, "share of a target that all classes have alike", least = 0, below = 1 },
+  { "labels", "", "names of the classes, as cat,dog; those of the data or of config.json if there are none" },
   { "metrics", "none", "accuracy: measured in training, too, as in evaluation", choices = { "none", "accuracy" } },
 }
 
@@ -156,7 +198,13 @@ function pictured.classifier(spec)
   local recipe = {
     options = pictured.options(own, spec.defaults), training = spec.training,
     settle = function(o, run) return pictured.settled(o, nil, run) end, unit = "images",
-    check = function(o) return pictured.problem(o) or spec.check and spec.check(o) or pictured.check(o) end,
+    check = function(o)
+      local count = #labels_of(o)
+      if o.labels ~= "" and count ~= o.classes then
+        return ("labels=%s: %d names for %d classes"):format(o.labels, count, o.classes)
+      end
+      return pictured.problem(o) or spec.check and spec.check(o) or pictured.check(o)
+    end,
     model = function(o, graph, purpose)
       local context, x = pictured.begin(o, graph, purpose)
       return pictured.ends(o, context, spec.net(o):build(context, x), purpose,
@@ -165,7 +213,11 @@ function pictured.classifier(spec)
     predictor = function(o, graph)
       local context, x = pictured.begin(o, graph, "prediction")
       local y = spec.net(o):build(context, x)
-      return { outputs = { probabilities = (context:op("softmax", y)) } }
+      return {
+        outputs = { probabilities = (context:op("softmax", y)) }, inputs = { pictures.field(o, "input") },
+        answers = { { kind = "label", field = "label", probabilities = "probabilities", output = "probabilities",
+                      labels = labels_of(o) } },
+      }
     end,
     dataset = function(o, run) return pictures.dataset(o, run) end,
     evaluation = function(o, run) return pictures.evaluation(o, run) end,

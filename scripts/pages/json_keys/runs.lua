@@ -90,6 +90,7 @@ return {
       { "peak_bytes." .. TIERS, "measured by the ledger: equal to `planned_peak_bytes`" },
     }, MEMORY, {
       { "stall_seconds", "compute waited for copies, mean of a step" },
+      { "data_seconds", "training waited for its data, mean of a step" },
       { "process_peak_rss_bytes", "of the process, as the system counts: code and libraries included" },
       { "process_memory.{peak_rss_bytes, plan_bytes, library_bytes, interpreter_bytes, code_bytes, data_bytes, " ..
         "other_bytes}", "what that is made of: the plan, the library's heap, LuaJIT's, code, mapped files of data; " ..
@@ -120,6 +121,7 @@ return {
       { "best.{step, metric, value, checkpoint}", "the best evaluation; `checkpoint` null unless it is kept" },
       { "tokens_supervised_share", "of instruction data: of an epoch's tokens those that are learned" },
       { "tokens_padding_share", "of instruction data: of the places in an epoch's windows those without a token" },
+      { "skipped_pictures", "with `bad=skip`: that could not be read" },
       { "shrunk[].{step, batch, accumulate, why}", "with `--on-oom shrink`: what the run came to, and when" },
       { "dry_run", "true, with `--dry-run`" },
       { "programs_not_run", "names; `planned_peak_bytes` leaves them out, which raised no peak" },

@@ -34,6 +34,10 @@ TEST_F(PicturesTest, BatchesHaveWhatIsAskedFor) {
   ASSERT_EQ(cairn_pictures_info(pictures, &info, failure), CAIRN_STATUS_OK);
   EXPECT_EQ(info.count, 20u);
   EXPECT_EQ(info.classes, 10u);
+  cairn_text_t* content = nullptr;
+  ASSERT_EQ(cairn_pictures_content(pictures, &content, failure), CAIRN_STATUS_OK);
+  EXPECT_EQ(std::string(cairn_text_data(content)).substr(32), "-20");
+  cairn_text_release(content);
   std::vector<float> pixels(6 * 8 * 8 * 3, -1);
   std::vector<int32_t> labels(6);
   cairn_pictures_batch_t to = CAIRN_PICTURES_BATCH_INIT;

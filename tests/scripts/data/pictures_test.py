@@ -1,24 +1,13 @@
 """Pictures as recipes are given them (cli.data.pictures): kinds of data, resuming in the middle of an epoch, bad files."""
 import json
 import pathlib
-import struct
 import sys
 import unittest
-import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from harness import ROOT, Case  # noqa: E402
+from harness import ROOT, Case, png  # noqa: E402
 
 RECIPE = pathlib.Path(__file__).with_name("picture_recipe.lua")
-
-
-def png(width, height, colour, claims=None):
-    def chunk(name, data):
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    rows = (b"\0" + bytes(colour) * width) * height
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", *(claims or (width, height)), 8, 2, 0, 0, 0))
-            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 class Pictures(Case):
@@ -45,6 +34,14 @@ class Pictures(Case):
         resumed = self.cairn("train", "--resume", "run", "--recipe", RECIPE, "--steps", 8, "--json", "--quiet", "--threads", 2)
         self.assertEqual(json.loads(resumed.stdout)["loss"][-5:], losses[3:])
 
+    def test_resuming_refuses_other_pictures(self):
+        data = self.folder_of_classes()
+        self.train(data, "batch=4", "--steps", 2, "--out", "run")
+        (self.folder / "set/dark/9.png").write_bytes(png(9, 9, (1, 2, 3)))
+        resume = ["train", "--resume", "run", "--recipe", RECIPE, "--steps", 3]
+        self.assertIn("other data", self.fails(3, *resume, says="set, whose content").stderr)
+        self.cairn(*resume, data)
+
     def test_folders(self):
         made = self.train(self.folder_of_classes(), "eval_fraction=0.25", "batch=4", "--steps", 40)
         self.assertEqual(made["evaluation"][-1]["accuracy"], 1)
@@ -58,8 +55,23 @@ class Pictures(Case):
         said = self.fails(3, "train", RECIPE, data, "batch=12", "--steps", 1).stderr
         self.assertIn("60000 x 60000", said)
         self.assertIn("dark/3.png", said)
-        done = self.cairn("train", RECIPE, data, "batch=12", "bad=skip", "--steps", 2)
+        done = self.cairn("train", RECIPE, data, "batch=12", "bad=skip", "--steps", 2, "--json")
         self.assertIn("could not be read, and are skipped: 1 so far", done.stderr)
+        made = json.loads(done.stdout)
+        self.assertEqual(made["skipped_pictures"], 1)
+        self.assertLess(made["data_seconds"], sum(made["step_seconds"]))
+        self.assertNotIn("skipped_pictures", self.train("samples=64", "--steps", 1))
+
+    def test_classes_of_files_are_predicted(self):
+        self.cairn("train", "resnet", self.folder_of_classes(), "image=8", "width=4", "batch=4", "augment=none", "evaluate=none",
+                   "--steps", 30, "--out", "run", "--quiet")
+        rows = "\n".join(json.dumps({"image": str(self.folder / "set" / name)}) for name in ("light/2.png", "dark/1.png"))
+        made = [json.loads(line) for line in self.cairn("predict", "run", input=rows).stdout.splitlines()]
+        self.assertEqual([row["label"] for row in made], ["light", "dark"])
+        self.assertAlmostEqual(sum(made[0]["probabilities"].values()), 1, 5)
+        self.fails(3, "predict", "run", input='{"image": "nowhere.png"}', says=["line 1", "nowhere.png"])
+        self.fails(3, "predict", "run", input='{"image": 3}', says="wanted: a picture's path")
+        self.fails(2, "train", "resnet", "labels=a,b", says="2 names for 10 classes")
 
     def test_kinds(self):
         self.environment["LUA_PATH"] = f"{ROOT}/scripts/?.lua;;"

@@ -6,7 +6,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from harness import ROOT, Case, main
+from harness import ROOT, Case, main, png
 
 MODELS = ROOT / "tests/golden/data/pictures"
 CLOSE = 1e-5
@@ -107,6 +107,19 @@ class Pictures(Case):
                 for found, wanted in zip(numbers, expected["outputs"], strict=True):
                     self.assertLessEqual(abs(found - wanted), 1e-4, name)
                 self.assertLessEqual(abs(made["evaluation"][-1]["loss"] - expected["evaluation"]), 1e-4, name)
+
+    def test_a_head_over_other_classes_begins_fresh(self):
+        for name in ("red", "blue"):
+            (self.folder / "set" / name).mkdir(parents=True)
+            for i in range(2):
+                (self.folder / "set" / name / f"{i}.png").write_bytes(png(8, 8, (250 * (name == "red"), i, 250 * (name == "blue"))))
+        done = self.cairn("train", MODELS / "vit", f"data=folder:{self.folder / 'set'}", "batch=2", "evaluate=none", "--steps", 2,
+                          "--out", "run")
+        self.assertIn("has another shape of, and begins fresh: classifier.weight, classifier.bias", done.stderr)
+        self.cairn("export", "run", "out", "--to", "hf")
+        config = json.loads((self.folder / "out/config.json").read_text())
+        self.assertEqual(config["id2label"], {"0": "blue", "1": "red"})
+        self.assertEqual(tensors(self.folder / "out/model.safetensors")["classifier.bias"][0], [2])
 
     def test_back_as_they_came(self):
         for name in ("vit", "resnet", "siglip"):

@@ -104,6 +104,7 @@ pub struct PictureBatch<'a> {
 /// let mut labels = [0; 8];
 /// let rows = pictures.batch(3, 8, cairn::PictureBatch { labels: Some(&mut labels), ..Default::default() })?;
 /// assert_eq!(rows, 8);
+/// assert!(pictures.content()?.as_str()?.ends_with("-100"));
 /// assert!(pictures.class(labels[0] as u32)?.as_str()?.len() > 2);
 /// # Ok::<(), cairn::Error>(())
 /// ```
@@ -151,6 +152,11 @@ impl Pictures {
     /// The text of a picture, by the number that a micro-batch gave it. Errors: `NotFound`.
     pub fn text(&self, item: u64) -> Result<Text> {
         Text::make(|out, error| unsafe { sys::cairn_pictures_text(self.raw.get(), item, out, error) })
+    }
+
+    /// A digest of which pictures there are: of their names, classes and texts, not of their pixels.
+    pub fn content(&self) -> Result<Text> {
+        Text::make(|out, error| unsafe { sys::cairn_pictures_content(self.raw.get(), out, error) })
     }
 
     /// Micro-batch `index` since the start of training, of `rows` rows. Returns those that hold pictures.

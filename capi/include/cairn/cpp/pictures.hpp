@@ -32,6 +32,11 @@ class Pictures : public detail::Handle<cairn_pictures_t, cairn_pictures_retain, 
     return detail::make_text(
         {}, [&](auto* out, auto* error) { return cairn_pictures_text(handle_, item, out, error); });
   }
+  // A digest of which pictures there are, of their names, classes and texts.
+  Outcome<std::string> content() const {
+    return detail::make_text(
+        {}, [&](auto* out, auto* error) { return cairn_pictures_content(handle_, out, error); });
+  }
   // Micro-batch number `index` since the start of training, into what `to` names; returns the rows that hold pictures. blocks:
   // until they are made.
   Outcome<uint32_t> batch(uint64_t index, uint32_t rows, const cairn_pictures_batch_t& to) const {

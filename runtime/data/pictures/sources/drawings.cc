@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kHeldOutDrawings = uint64_t{1} << 40;
 constexpr double kPi = 3.14159265358979323846;
+constexpr double kMostTurn = kPi / 8;  // of a shape, either way
 
 struct Point {
   double x, y;
@@ -137,7 +138,7 @@ struct Drawing {
         side * draws.between(kSizes[static_cast<size_t>(size)].least, kSizes[static_cast<size_t>(size)].most);
     x = draws.between(radius, width - radius);
     y = draws.between(radius, height - radius);
-    const double angle = draws.between(0, 2 * kPi);
+    const double angle = draws.between(-kMostTurn, kMostTurn);
     cosine = std::cos(angle) / radius;
     sine = std::sin(angle) / radius;
     noise = draws.between(0, 16);

@@ -178,6 +178,24 @@ TEST(Sources, Pairs) {
   expect_names(refused("paris:x"), Code::kInvalidArgument, "wanted: drawings");
 }
 
+TEST(Sources, ContentTellsOtherPicturesApart) {
+  const test::Scratch scratch;
+  test::fill_folder(scratch);
+  const std::string folder = "folder:" + scratch.path().string();
+  const std::string was = content_of(*opened(folder));
+  EXPECT_EQ(was.size(), 34u) << was;
+  EXPECT_EQ(was.substr(32), "-5");
+  EXPECT_EQ(content_of(*opened(folder)), was);
+  std::filesystem::rename(scratch / "a/0.png", scratch / "a/00.png");
+  EXPECT_NE(content_of(*opened(folder)), was);
+  const auto pairs = [&](const std::string& text) {
+    const auto path =
+        scratch.put("pairs.jsonl", "{\"image\": \"a/1.png\", \"text\": \"" + text + "\"}\n");
+    return content_of(*opened("pairs:" + path.string()));
+  };
+  EXPECT_NE(pairs("one"), pairs("two"));
+}
+
 TEST(Sources, Drawings) {
   const auto source = opened("drawings"), held_out = opened("drawings", true);
   RawPicture a, b, c;
