@@ -802,6 +802,8 @@ typedef struct cairn_pictures_info_t {
  cairn_pictures_info_t* out_info, cairn_error_t* error);
  cairn_status_t cairn_pictures_class(const cairn_pictures_t* pictures, uint32_t number,
  cairn_text_t** out_name, cairn_error_t* error);
+ cairn_status_t cairn_pictures_content(const cairn_pictures_t* pictures,
+ cairn_text_t** out_digest, cairn_error_t* error);
 typedef struct cairn_pictures_batch {
  size_t struct_size;
  float* pixels;

@@ -24,7 +24,8 @@ std::unique_ptr<PictureSource> open_source(const SourceOptions& options) {
     if (colon != std::string::npos && std::string_view(options.data).substr(0, colon) == row.kind)
       return row.open(options.data.substr(colon + 1), options.test);
   fail(Code::kInvalidArgument, "data is '", options.data,
-       "'; wanted: drawings, mnist:DIR, cifar10:DIR, cifar100:DIR, folder:DIR, tar:FILE,..., pairs:FILE or file:FILE");
+       "'; wanted: drawings, mnist:DIR, cifar10:DIR, cifar100:DIR, folder:DIR, tar:FILE,..., pairs:FILE or "
+       "file:FILE");
 }
 
 std::string content_of(const PictureSource& source) {

@@ -125,6 +125,7 @@ local function try_open(o, seed, kind, test)
     made.held_out = 0
     if made.most == 0 then made.most = test and HELD_OUT_DRAWINGS or DRAWINGS end
     made.classes = o.classes > 0 and o.classes - (kind == "mask" and 1 or 0) or 0
+    if (o.model or "") ~= "" then made.classes = math.min(made.classes, SHAPES) end  -- it may know more classes
   end
   return cairn.pictures(made)
 end

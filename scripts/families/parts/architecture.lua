@@ -206,7 +206,7 @@ local function of_pictures(c, where)
     if tostring(name):find("ForImageClassification") then headless = false end
   end
   return { where = where, names = {}, unused = { "num_batches_tracked$", "position_ids$" }, labels = list,
-           headless = headless, options = { image = c.image_size, channels = c.num_channels, classes = #list } }
+           headless = headless, options = { image = c.image_size, channels = c.num_channels } }
 end
 
 -- The architecture that a config.json's text describes. where: its name for messages. Also returns whether the config

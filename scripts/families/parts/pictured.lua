@@ -74,7 +74,7 @@ function pictured.settled(o, kind, run)
   end
   local a = text and text ~= "" and pictured.model_of(changed(o, found)) or nil
   local of_model, drawn = a and a.options or {}, o.data == "drawings"
-  if (o.classes or 0) == 0 and drawn then found.classes = of_model.classes end
+  if o.classes == 0 and drawn and a and a.labels then found.classes = #a.labels end
   local of_data, names = pictures.settle(changed(o, found), kind, run)
   for name, value in pairs(of_data) do found[name] = value end
   if o.labels == "" then

@@ -1246,6 +1246,9 @@ extern "C" {
 extern "C" {
     pub fn cairn_pictures_class(pictures: *const cairn_pictures_t, number: u32, out_name: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
+extern "C" {
+    pub fn cairn_pictures_content(pictures: *const cairn_pictures_t, out_digest: *mut *mut cairn_text_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cairn_pictures_batch {
