@@ -20,7 +20,7 @@ local function shape_of(o)
   return { width = width, layers = o.layers > 0 and o.layers or size[2], heads = o.heads > 0 and o.heads or size[3],
            hidden = math.floor(width * o.ratio), eps = 1e-6, activation = "gelu", dropout = o.dropout,
            drop_path = o.drop_path, layer_scale = o.layer_scale, names = vit.NAMES, root = "vit", pooling = o.pooling,
-           patch = o.patch > 0 and o.patch or o.image < 64 and 4 or 16 }
+           patch = tower.patch_of(o) }
 end
 
 local function net(o)
@@ -46,7 +46,7 @@ return pictured.classifier {
     { "width", 0, "of the hidden state; 0: as size says", whole = true, least = 0 },
     { "layers", 0, "transformer blocks; 0: as size says", whole = true, least = 0, most = 6000 },
     { "heads", 0, "attention heads; divides width; 0: as size says", whole = true, least = 0 },
-    { "patch", 0, "side of a patch; divides image; 0: 16, or 4 below 64 pixels", whole = true, least = 0 },
+    tower.PATCH,
     { "ratio", 4, "of a block's hidden layer to the width", above = 0 },
     { "pooling", "cls", "what is told apart: the class token, or the mean of all rows", choices = { "cls", "mean" } },
     { "layer_scale", 0, "what learned factors of each branch begin at, as 1e-5; 0: there are none", least = 0 },
@@ -56,7 +56,7 @@ return pictured.classifier {
     { "segments", "auto", "checkpointed by hand: block, sqrt, or blocks of a segment; auto: the planner decides" },
   },
   defaults = { image = 32 },
-  training = { steps = 2000, rate = 1e-3, warmup = 100, schedule = "cosine", weight_decay = 0.05 },
+  training = { steps = 2000, rate = 3e-4, warmup = 100, schedule = "cosine", weight_decay = 0.05 },
   net = net, name = "vit",
   check = function(o)
     local a = shape_of(o)

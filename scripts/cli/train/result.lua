@@ -151,7 +151,7 @@ local function speed(self)
 end
 
 -- What a step waits for, where that is worth a word.
-local WORTH_A_WORD = 0.01  -- as a share of a step
+local WORTH_A_WORD = 0.02  -- as a share of a step
 local function waits(self)
   local words = {}
   for _, row in ipairs { { self.stall_seconds, "copies", 0 },

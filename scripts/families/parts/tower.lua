@@ -52,6 +52,18 @@ function tower.add(net, a, segments)
   return nn.add_blocks(net, a.layers, segments, function(i) return tower.block(a, i), a.names.block:format(i) end)
 end
 
+-- The option of a patch's side, and the side where nobody said it: the largest that makes at least 4 x 4 patches.
+local SIDES, LEAST = { 16, 8, 7, 4, 2, 1 }, 4
+tower.PATCH = { "patch", 0, "side of a patch; divides image; 0: 16, or the largest of 8, 7, 4, 2 that makes at " ..
+  "least 4 x 4 patches", whole = true, least = 0 }
+function tower.patch_of(o)
+  if o.patch > 0 then return o.patch end
+  for _, side in ipairs(SIDES) do
+    if o.image % side == 0 and o.image / side >= LEAST then return side end
+  end
+  return 1
+end
+
 -- Patches of a picture as rows [batch, rows, width]. patch: its side.
 tower.Patches = nn.define("PatchRows", function(self, channels, width, patch, bias)
   self.width = width

@@ -45,7 +45,7 @@ local function shape_of(kind, o)
   local text = side("text_model", o.text_width > 0 and o.text_width or o.width, o.text_layers > 0 and o.text_layers
     or o.layers, o.text_heads > 0 and o.text_heads or o.heads)
   text.causal = of_kind.causal
-  local patch = o.patch > 0 and o.patch or o.image < 64 and 4 or 16
+  local patch = tower.patch_of(o)
   return { kind = kind, text = text, vision = vision, projection = kind == "siglip" and vision.width or o.projection > 0
            and o.projection or vision.width, patch = patch, rows = (o.image / patch) ^ 2,
            channels = o.channels, seq = o.seq, vocab = o.vocab, segments = o.segments }
@@ -148,7 +148,7 @@ local OPTIONS = {
   { "width", 0, "of the hidden state; 0: as size says", whole = true, least = 0 },
   { "layers", 0, "blocks of each tower; 0: as size says", whole = true, least = 0, most = 6000 },
   { "heads", 0, "attention heads; divides width; 0: as size says", whole = true, least = 0 },
-  { "patch", 0, "side of a patch; divides image; 0: 16, or 4 below 64 pixels", whole = true, least = 0 },
+  tower.PATCH,
   { "text_width", 0, "of the text tower; 0: as the other's", whole = true, least = 0 },
   { "text_layers", 0, "of the text tower; 0: as the other's", whole = true, least = 0, most = 6000 },
   { "text_heads", 0, "of the text tower; 0: as the other's", whole = true, least = 0 },

@@ -232,7 +232,7 @@ class Evaluation(Case):
     def test_a_recipe_that_counts_nothing(self):
         (self.folder / "plain.lua").write_text(PLAIN)
         shown = self.cairn("train", "plain.lua", "--steps", 3, "--out", "run").stdout
-        self.assertRegex(shown, r"\nrate  [\d.]+ m?u?s per step\n")
+        self.assertRegex(shown, r"\nrate  [\d.]+ m?u?s per step[,\n]")
         self.assertNotIn("per second", (self.folder / "run/report.html").read_text())
 
     def own(self, *arguments, code=0, **changes):

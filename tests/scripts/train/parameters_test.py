@@ -67,9 +67,13 @@ class Parameters(Case):
         (wide, first), (narrow, _) = last(), last("parameters=bf16")
         self.assertLess(abs(narrow - wide), 0.02 * (first - wide))
 
+    def has_products(self):
+        """Whether this processor has products of bfloat16 numbers."""
+        return json.loads(self.cairn("devices", "--json").stdout)[0]["isa"] in ("amx", "avx512_bf16")
+
     def test_halves_are_float32_masters(self):
         """One step: no initial number is a tie between two bfloat16 numbers, where the forms round otherwise."""
-        if json.loads(self.cairn("devices", "--json").stdout)[0]["isa"] not in ("amx", "avx512_bf16"):
+        if not self.has_products():
             self.skipTest("without bfloat16 products ops read float32 masters whole")
         halves, masters = ["--amp", "bf16", "parameters=split"], ["--amp", "bf16"]
         for options in ([], ["clip=0", "--fuse-update"], ["--accumulate", 2], ["optimizer=adamw8"], ["optimizer=muon"],
@@ -88,12 +92,13 @@ class Parameters(Case):
             found = self.train("--steps", 3, *halves, *options)
             self.assertEqual(found["parameter_digest"], kept["parameter_digest"])
             self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
-        # The lower halves go where optimizer state goes.
+        # The lower halves go where optimizer state goes. Without bfloat16 products ops need both halves together.
         def smallest(*options):
             done = self.cairn("plan", "gpt2", *TINY, "width=128", "heads=4", "data=random", "--amp", "bf16", "--budget", 1,
                               "--tiers", "host", "--json", *options, code=4)
             return int(re.search(r"smallest budget[^0-9]*([0-9]+) bytes", done.stderr.replace(",", "")).group(1))
-        self.assertLess(smallest("parameters=split"), smallest())
+        if self.has_products():
+            self.assertLess(smallest("parameters=split"), smallest())
 
     def test_checkpoints_of_halves_are_those_of_masters(self):
         halves = ["--amp", "bf16", "parameters=split"]

@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kHeldOutDrawings = uint64_t{1} << 40;
 constexpr double kPi = 3.14159265358979323846;
-constexpr double kMostTurn = kPi / 8;  // of a shape, either way
+constexpr double kMostTurn = kPi / 12;  // of a shape, either way
+constexpr double kMostShift = 0.5;      // from the middle, of the way to the edge
 
 struct Point {
   double x, y;
@@ -102,15 +103,16 @@ struct Colour {
   const char* name;
   std::array<double, kColours> rgb;
 };
+// From dark to bright. A shape is brighter than what it is drawn on.
 constexpr std::array<Colour, 8> kColourNames = {{
-    {"red", {215, 45, 40}},
-    {"green", {45, 165, 60}},
-    {"blue", {45, 75, 205}},
-    {"yellow", {235, 215, 50}},
-    {"purple", {140, 50, 165}},
-    {"orange", {240, 140, 30}},
-    {"white", {240, 240, 240}},
     {"black", {20, 20, 20}},
+    {"blue", {35, 55, 165}},
+    {"purple", {120, 35, 145}},
+    {"red", {215, 45, 40}},
+    {"green", {60, 175, 75}},
+    {"orange", {245, 150, 40}},
+    {"yellow", {240, 220, 60}},
+    {"white", {240, 240, 240}},
 }};
 
 struct Size {
@@ -130,14 +132,14 @@ struct Drawing {
     Draws draws(seed, Purpose::kDrawing, 0, number);
     shape = draws.below(classes);
     const int colours = static_cast<int>(kColourNames.size());
-    colour = draws.below(colours);
-    ground = (colour + 1 + draws.below(colours - 1)) % colours;
+    colour = 1 + draws.below(colours - 1);
+    ground = draws.below(colour);
     size = draws.below(static_cast<int>(kSizes.size()));
     const double side = std::min(width, height);
     radius =
         side * draws.between(kSizes[static_cast<size_t>(size)].least, kSizes[static_cast<size_t>(size)].most);
-    x = draws.between(radius, width - radius);
-    y = draws.between(radius, height - radius);
+    x = width / 2.0 + draws.between(-kMostShift, kMostShift) * (width / 2.0 - radius);
+    y = height / 2.0 + draws.between(-kMostShift, kMostShift) * (height / 2.0 - radius);
     const double angle = draws.between(-kMostTurn, kMostTurn);
     cosine = std::cos(angle) / radius;
     sine = std::sin(angle) / radius;

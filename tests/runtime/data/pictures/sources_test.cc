@@ -189,8 +189,7 @@ TEST(Sources, ContentTellsOtherPicturesApart) {
   std::filesystem::rename(scratch / "a/0.png", scratch / "a/00.png");
   EXPECT_NE(content_of(*opened(folder)), was);
   const auto pairs = [&](const std::string& text) {
-    const auto path =
-        scratch.put("pairs.jsonl", "{\"image\": \"a/1.png\", \"text\": \"" + text + "\"}\n");
+    const auto path = scratch.put("pairs.jsonl", "{\"image\": \"a/1.png\", \"text\": \"" + text + "\"}\n");
     return content_of(*opened("pairs:" + path.string()));
   };
   EXPECT_NE(pairs("one"), pairs("two"));
