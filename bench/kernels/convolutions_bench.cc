@@ -93,15 +93,18 @@ int main(int argc, char** argv) {
       argc, argv,
       "bench_convolutions [--threads=N] [--repeats=N] [--batch=N] [--dtype=f32|bf16] [--layer=I]");
   const int threads = arguments.whole("threads", 1), repeats = arguments.whole("repeats", 5),
-            batch = arguments.whole("batch", 16), only = std::stoi(arguments.text("layer", "-1"));
-  const std::string dtype = arguments.text("dtype", "");
+            batch = arguments.whole("batch", 16);
+  const std::string dtype = arguments.text("dtype", ""), layer = arguments.text("layer", "");
+  const int only = layer.empty() ? 0 : arguments.whole_of("--layer", layer);  // of all, from 1
+  if (!dtype.empty() && dtype != "f32" && dtype != "bf16") arguments.refuse("--dtype", dtype, "f32 or bf16");
+  arguments.words(0);
   ThreadTeam team(threads);
   set_thread_team(&team);
   set_thread_count(threads);
   for (const DType type : {DType::kF32, DType::kBF16}) {
     if (!dtype.empty() && dtype != dtype_name(type)) continue;
     for (size_t i = 0; i < std::size(kLayers); ++i)
-      if (only < 0 || static_cast<int>(i) == only) measure(kLayers[i], batch, type, threads, repeats);
+      if (only == 0 || static_cast<int>(i) + 1 == only) measure(kLayers[i], batch, type, threads, repeats);
   }
   return 0;
 }

@@ -13,6 +13,7 @@ PROGRAMS = sorted(path for path in (*FOLDER.glob("bench_*"), FOLDER / "cairn_gpu
 WRONG = {"bench_irregular": ["dense", "dense/", "dense/x", "dense/0", "dense/1.5", "thing/3", "dense/99999999999999"],
          "bench_kernels": ["--threads=", "--threads=0", "--threads=two", "--repeats=-1"],
          "bench_recompute_vs_offload": ["--threads=0", "--link=fast", "--link=-1", "--link=inf"],
+         "bench_convolutions": ["--layer=0", "--dtype=f16", "more"],
          "bench_products": ["--threads=x", "--repeats=0", "more"],
          "bench_experts": ["--tokens=0", "--chosen=x", "--threads=0", "more"],
          "bench_optimizer": ["--parameters=f64", "--threads=1e99", "more"],
