@@ -10,6 +10,7 @@ local gguf = require "cli.model.gguf"
 local model_config = require "cli.recipe.model_config"
 local posix = require "cli.base.posix"
 local recipes = require "cli.recipe.load"
+local renames = require "cli.recipe.renames"
 local unicode = require "cli.base.unicode"
 
 local weights = {}
@@ -17,28 +18,6 @@ local weights = {}
 local MOST_LISTED = 8
 local FRESH_SEED = 1337  -- of parameters that files lack, where nothing is trained
 local PIECE = 2 ^ 20  -- bytes of tensors that are compared at a time
-
--- How the names of a file may differ from the recipe's: of the body alone, or of a model with other parts around it.
-local RENAMES = {
-  function(name) return name end,
-  function(name) return "transformer." .. name end,
-  function(name) return (name:gsub("^model%.", "")) end,
-  function(name) return "language_model." .. name end,
-  function(name) return (name:gsub("^model%.", "model.language_model.")) end,
-  function(name) return (name:gsub("^bert%.", "")) end,
-  function(name) return (name:gsub("LayerNorm%.weight$", "LayerNorm.gamma")
-                             :gsub("LayerNorm%.bias$", "LayerNorm.beta")) end,
-}
--- And back: what the recipe may call a tensor of a file.
-local function plain_names(name, rename)
-  local list = {}
-  for _, plain in ipairs { name, (name:gsub("^transformer%.", "")), "model." .. name,
-                           "bert." .. name, (name:gsub("^language_model%.", "")),
-                           (name:gsub("^model%.language_model%.", "model.")) } do
-    if rename(plain) == name then list[#list + 1] = plain end
-  end
-  return list
-end
 
 local function shape_text(shape) return "[" .. table.concat(shape, ", ") .. "]" end
 
@@ -89,16 +68,6 @@ local function named(row, theirs)
            interleaved = row.interleaved, groups = row.groups, ways = row.ways, unit = row.unit, offset = row.offset }
 end
 
-local function pick_rename(rows, tensors)
-  local best, most
-  for _, rename in ipairs(RENAMES) do
-    local found = 0
-    for _, row in ipairs(rows) do found = found + (tensors[rename(row.theirs)] and 1 or 0) end
-    if not most or found > most then best, most = rename, found end
-  end
-  return best
-end
-
 -- Whether two tensors have the same bytes.
 local function same_bytes(path, a, b)
   if a.bytes ~= b.bytes or a.quantised or b.quantised then return false end
@@ -125,7 +94,7 @@ local function left_over(run, path, rows, rename, tensors)
   local patterns = run.recipe.unused and run.recipe.call("unused", run.o) or {}
   for _, pattern in ipairs(gguf.UNUSED) do patterns[#patterns + 1] = pattern end
   local function matches(name, pattern)
-    for _, plain in ipairs(plain_names(name, rename)) do
+    for _, plain in ipairs(renames.plain(name, rename)) do
       if plain:find(pattern) then return true end
     end
     return name:find(pattern)
@@ -159,7 +128,7 @@ local function matching_options(run, rename, rows, tensors)
   local shapes = {}
   for _, row in ipairs(rows) do shapes[row.theirs] = tensors[rename(row.theirs)] end
   for name, tensor in pairs(tensors) do  -- also of layers that the model does not have
-    for _, plain in ipairs(plain_names(name, rename)) do shapes[plain] = tensor end
+    for _, plain in ipairs(renames.plain(name, rename)) do shapes[plain] = tensor end
   end
   local dims, words = {}, {}
   for name, tensor in pairs(shapes) do dims[name] = tensor.shape end
@@ -306,7 +275,7 @@ end
 function weights.found(run, path)
   local model = gguf.is(path) and gguf.open(path)
   local rows, tensors, found = model and needs_of_gguf(run, model) or needs(run), weights.tensors(path), {}
-  local rename = model and RENAMES[1] or pick_rename(rows, tensors)
+  local rename = model and renames.LIST[1] or renames.pick(rows, tensors)
   for _, row in ipairs(rows) do
     row.tensor = tensors[rename(row.theirs)]
     if row.tensor then found[#found + 1] = row end
@@ -332,7 +301,7 @@ function weights.import(run, path, missing)
       "`cairn export` writes"):format(path, file.kind))
   end
   local rows = model and needs_of_gguf(run, model) or needs(run)
-  local rename = model and RENAMES[1] or pick_rename(rows, file.tensors)
+  local rename = model and renames.LIST[1] or renames.pick(rows, file.tensors)
   allow_missing(rows, rename, missing, true)
   if run.recipe.fresh then allow_missing(rows, rename, table.concat(run.recipe.call("fresh", run.o), ",")) end
   local beside = directory and path .. "/" or path
@@ -390,7 +359,7 @@ function weights.base(self, path, held)
   end
   local about = without_recipe(self.graph, self.names)
   local rows, names, wrong = model and needs_of_gguf(about, model) or needs(about), {}, {}
-  local rename = model and RENAMES[1] or pick_rename(rows, file.tensors)
+  local rename = model and renames.LIST[1] or renames.pick(rows, file.tensors)
   for i, row in ipairs(rows) do
     -- What an adapter has of its weight follows from that.
     if held(row.ours) and not row.ours:find("%.lora_[%a_]+%.?%a*$") then
