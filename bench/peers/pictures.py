@@ -17,7 +17,7 @@ import sys
 import time
 
 BATCH, IMAGE, CLASSES, THREADS, STEPS, WARM = 16, 224, 10, 2, 6, 2
-MODELS = {"resnet": ["depth=50"], "vit": ["size=small", "patch=16"]}
+MODELS = {"resnet": ["depth=50"], "vit": ["size=small", "patch=16", "pooling=cls"]}
 FORMS = ["eager", "channels_last", "compile", "checkpoint"]
 
 

@@ -48,7 +48,7 @@ return pictured.classifier {
     { "heads", 0, "attention heads; divides width; 0: as size says", whole = true, least = 0 },
     tower.PATCH,
     { "ratio", 4, "of a block's hidden layer to the width", above = 0 },
-    { "pooling", "cls", "what is told apart: the class token, or the mean of all rows", choices = { "cls", "mean" } },
+    { "pooling", "mean", "what is told apart: the mean of all rows, or a class token", choices = { "mean", "cls" } },
     { "layer_scale", 0, "what learned factors of each branch begin at, as 1e-5; 0: there are none", least = 0 },
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "drop_path", 0, "share of samples that leave the last block's branches out; earlier ones less", least = 0,
